@@ -1,0 +1,133 @@
+"""Landing a whole batch: one job for everything, and a second, small one for messages that had to
+wait until the driver knew the columns of all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from penstock.catalog import LETTERS, Catalog, Growth
+from penstock.contracts import File, ShortRead, Slice
+from penstock.errors import Transient
+from penstock.landing.recipe import Landed, Piece, Recipe
+from penstock.landing.routing import WAITING, Routing, unpack
+from penstock.protocol.entry import Counts, Portion
+from penstock.protocol.plan import covers, tasks
+from penstock.schema import Schema, Struct, merge, written
+
+
+class Engine(Protocol):
+    """Where tasks run. Spark, or in this process for tests."""
+
+    @property
+    def cores(self) -> int: ...
+
+    def land(self, tasks: Sequence[Sequence[Piece]], recipe: Recipe) -> list[Landed]:
+        """Run every task to its end, again if its worker dies, and return one answer for each."""
+        ...
+
+    def cancel(self) -> None:
+        """Give up what runs now: somebody else has taken over."""
+        ...
+
+    def ensure(self) -> None:
+        """Raise if the engine is gone for good."""
+        ...
+
+
+@dataclass(frozen=True)
+class LandedBatch:
+    """A batch whose files are durable, and that nobody has decided yet."""
+
+    files: Mapping[str, list[File]]
+    counts: Mapping[str, Counts]
+    routings: Sequence[Routing]
+    reasons: Mapping[str, int]
+    example: str
+    growth: Growth
+
+    @property
+    def total(self) -> Counts:
+        return sum(self.counts.values(), Counts())
+
+    def portions(self, catalog: Catalog, heads: Mapping[str, int]) -> dict[str, Portion]:
+        """What each table gets of it, as the entry says it."""
+        targets = {target.name: target for target in self.growth.targets.values()} | {LETTERS: catalog.letters}
+        return {
+            name: Portion(
+                rows=sum(file.rows for file in files),
+                previous=heads.get(name, 0),
+                schema=written(catalog.schema(targets[name])),
+                partition_by=list(targets[name].partition_by),
+                is_new=name not in catalog.existing,
+                files=files,
+            )
+            for name, files in sorted(self.files.items())
+        }
+
+
+def land_batch(slices: Sequence[Slice], engine: Engine, recipe: Recipe, catalog: Catalog) -> LandedBatch:
+    """Land exactly these slices. Raises `ShortRead` if the source gave less, `Transient` if it was away."""
+    first = _run(engine, [[Piece(s) for s in task] for task in tasks(slices, engine.cores)], recipe)
+    if not covers([account.slice for landed in first for account in landed.accounts], slices):
+        raise ShortRead("a task accounted for other positions than were planned")
+    growth = catalog.grow(_seen(first))
+    waiting = [
+        [Piece(a.slice, only=unpack(a.routing).mask(WAITING)) for a in landed.accounts if a.waiting] for landed in first
+    ]
+    second: list[Landed] = []
+    if any(waiting):
+        settled = replace(recipe, targets=growth.targets, refused=growth.refused, settled=True)
+        second = _run(engine, [pieces for pieces in waiting if pieces], settled)
+        if sum(a.waiting for landed in first for a in landed.accounts) != sum(a.counts.read for landed in second for a in landed.accounts):
+            raise ShortRead("the messages that waited were not all there when they were read again")
+    return _together(first, second, growth)
+
+
+def reland(pieces: Sequence[Piece], engine: Engine, recipe: Recipe, name: str) -> list[File]:
+    """Land again what was decided for one table and vanished before the table took it."""
+    landed = _run(engine, [list(pieces)], recipe)
+    return [file for answer in landed for file in answer.files.get(name, [])]
+
+
+def _run(engine: Engine, work: Sequence[Sequence[Piece]], recipe: Recipe) -> list[Landed]:
+    landed = engine.land(work, recipe)
+    for answer in landed:
+        if answer.away:
+            raise Transient("landing.away", answer.away)
+        if answer.short:
+            raise ShortRead(answer.short)
+    return landed
+
+
+def _seen(landed: Sequence[Landed]) -> dict[str, Schema]:
+    found: dict[str, Schema] = {}
+    for answer in landed:
+        for type, schema in answer.seen.items():
+            whole = merge(found.get(type, Struct()), schema)
+            assert isinstance(whole, Struct)
+            found[type] = whole
+    return found
+
+
+def _together(first: Sequence[Landed], second: Sequence[Landed], growth: Growth) -> LandedBatch:
+    files: dict[str, list[File]] = {}
+    counts: dict[str, Counts] = {}
+    reasons: Counter[str] = Counter()
+    routings = {account.slice: unpack(account.routing) for landed in first for account in landed.accounts}
+    for landed in (*first, *second):
+        for name, written_files in landed.files.items():
+            files.setdefault(name, []).extend(written_files)
+        reasons.update(landed.reasons)
+        for account in landed.accounts:
+            partition = account.slice.partition
+            counts[partition] = counts.get(partition, Counts()) + account.counts
+    for landed in second:  # read twice, counted once
+        for account in landed.accounts:
+            routings[account.slice] = routings[account.slice].completed(unpack(account.routing))
+            again = Counts(read=-account.counts.read, bytes=-account.counts.bytes)
+            counts[account.slice.partition] = counts[account.slice.partition] + again
+    example = next((landed.example for landed in (*first, *second) if landed.example), "")
+    return LandedBatch(files, counts, list(routings.values()), reasons, example, growth)

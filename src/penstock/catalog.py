@@ -1,0 +1,191 @@
+"""The tables of an app as the driver knows them: which types have one, where, and with which columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from penstock.contracts import File, Shape, Table, TableState
+from penstock.errors import PenstockError
+from penstock.landing.recipe import Target
+from penstock.messages import DEAD_LETTERS, RESCUED, SOURCE_COLUMNS
+from penstock.pipeline import Pipeline, TableSpec
+from penstock.schema import INT, JSON, LONG, STRING, Field, Scalar, Schema, Struct, Type, extended, settled
+from penstock.storage import Storage, absolute, child
+from penstock.tables.names import table_name, type_name
+
+LETTERS = "_dead_letters"  # no type's table can have this name
+_PARTITIONABLE = {STRING, JSON, LONG, INT, Scalar("short"), Scalar("byte"), Scalar("boolean"), Scalar("date")}
+
+OpenTable = Callable[[str, str, Mapping[str, str]], Table]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What the driver made of the columns that waiting messages brought."""
+
+    targets: Mapping[str, Target]
+    refused: Mapping[str, tuple[str, str]]
+    frozen: frozenset[str] = frozenset()  # known types that may not grow any further
+
+
+class Catalog:
+    """Types, their tables and their shapes."""
+
+    def __init__(self, pipeline: Pipeline, open_table: OpenTable) -> None:
+        self._pipeline, self._open_table = pipeline, open_table
+        self.base = absolute(pipeline.tables.base)
+        self.letters_location = absolute(pipeline.dead_letters.table or child(self.base, "dead_letters"))
+        self.options = {name: value.get_secret_value() for name, value in pipeline.tables.storage.items()}
+        self._stores: dict[str, Storage] = {}
+        self.targets: dict[str, Target] = {}  # type → its table
+        self.existing: set[str] = set()  # names of tables that are there, or decided to be
+        self.letters = Target(LETTERS, self.letters_location, Shape(DEAD_LETTERS, "freeze"), ("date",))
+        for type, spec in pipeline.tables.types.items():
+            if spec.declared is not None:
+                self.targets[type] = self._target(type, spec.declared)
+
+    # --- where things are
+
+    @property
+    def app(self) -> str:
+        return self._pipeline.app
+
+    def location(self, name: str) -> str:
+        return self.letters_location if name == LETTERS else child(self.base, name)
+
+    def open(self, name: str) -> Table:
+        return self._open_table(self.location(name), self._pipeline.app, self.options)
+
+    def missing(self, name: str, files: Iterable[File]) -> list[str]:
+        """Those of a table's files that are not there."""
+        location = self.location(name)
+        if location not in self._stores:
+            self._stores[location] = Storage(location, self.options)
+        return self._stores[location].missing([file.path for file in files])
+
+    def folders(self) -> list[str]:
+        """Names under the base that could be tables of ours, whoever made them."""
+        reserved = self.letters_location.rpartition("/")[2] if self.letters_location.startswith(self.base) else ""
+        found = Storage(self.base, self.options).folders()
+        return [name for name in found if name != reserved and not name.startswith((".", "_"))]
+
+    # --- what tables look like
+
+    def know(self, name: str, state: TableState | None) -> None:
+        """Take over what was found of a table: its columns are what rows of its type must have."""
+        if state is None or name == LETTERS:
+            self.existing |= {name} if state else set()
+            return
+        self.existing.add(name)
+        type = type_name(name)
+        spec = self._pipeline.tables.spec(type)
+        columns = state.schema.without(self._reserved(spec))
+        self.targets[type] = self._placed(type, spec, columns, state.partition_by)
+
+    def grow(self, seen: Mapping[str, Schema]) -> Growth:
+        """Shapes for messages that wait: new tables for new types, new columns for known ones."""
+        targets, refused, frozen = dict(self.targets), {}, set()
+        for type in sorted(seen):
+            try:
+                targets[type] = self._grown(type, seen[type], targets)
+            except _Refused as why:
+                if type in self.targets:
+                    targets[type] = _frozen(self.targets[type])
+                    frozen.add(type)
+                else:
+                    refused[type] = why.code, why.text
+        return Growth(targets, refused, frozenset(frozen))
+
+    def settle(self, growth: Growth, entry_tables: Iterable[str]) -> None:
+        """The batch was decided: what it created and added is known from now on."""
+        self.existing |= set(entry_tables)
+        self.targets.update({t: g for t, g in growth.targets.items() if g.name in self.existing and t not in growth.frozen})
+
+    def schema(self, target: Target) -> Schema:
+        """All columns that files of a table have."""
+        own = SOURCE_COLUMNS.fields if target.source_columns else ()
+        return Struct((*target.shape.columns, *own))
+
+    def _grown(self, type: str, seen: Schema, targets: Mapping[str, Target]) -> Target:
+        known = targets.get(type)
+        if known is None:
+            name = self._new_name(type, targets)
+            state = self.open(name).state()
+            if state is not None and state.unwritable:
+                raise PenstockError("table.unwritable", f"table '{name}': {state.unwritable}", "choose another base or mend the table")
+            if state is not None:
+                self.know(name, state)
+                known = self.targets[type]
+        if known is None:
+            return self._limited(self._target(type, settled(seen)))
+        grown = extended(known.shape.schema, seen) if known.shape.evolve == "add" else known.shape.schema
+        return self._limited(replace(known, shape=replace(known.shape, schema=grown)))
+
+    def _limited(self, target: Target) -> Target:
+        limit = self._pipeline.tables.max_columns
+        if not target.shape.schema.fields:
+            raise _Refused("schema.no-columns", "no message of this type has had a field with a value yet")
+        if len(target.shape.schema.fields) > limit:
+            raise _Refused("schema.too-many-columns", f"the type has more than {limit} columns")
+        return target
+
+    def _new_name(self, type: str, targets: Mapping[str, Target]) -> str:
+        try:
+            name = table_name(type)
+        except ValueError as why:
+            raise _Refused("type.name", str(why)) from None
+        if child(self.base, name).lower() == self.letters_location.lower():
+            raise _Refused("type.reserved", "the type has the name of the dead-letter table")
+        names = {target.name.lower() for target in targets.values()}
+        if name.lower() in names:
+            raise _Refused("type.case-clash", "another type's name differs only in case")
+        if len(names) >= self._pipeline.tables.limit:
+            raise _Refused("type.limit", f"there are {len(names)} tables, as many as tables.limit allows")
+        return name
+
+    def _target(self, type: str, columns: Schema) -> Target:
+        spec = self._pipeline.tables.spec(type)
+        schema, partition_by = _partitioned(columns, spec, explicit=self._is_explicit(type))
+        return self._placed(type, spec, schema, partition_by)
+
+    def _placed(self, type: str, spec: TableSpec, columns: Schema, partition_by: tuple[str, ...]) -> Target:
+        name = table_name(type)
+        shape = Shape(columns, spec.evolve or "add", self._reserved(spec))
+        return Target(name, self.location(name), shape, partition_by, bool(spec.source_columns))
+
+    def _is_explicit(self, type: str) -> bool:
+        own = self._pipeline.tables.types.get(type)
+        return own is not None and own.partition_by is not None
+
+    def _reserved(self, spec: TableSpec) -> frozenset[str]:
+        names = {RESCUED} if spec.evolve == "rescue" else set()
+        return frozenset(names | ({f.name for f in SOURCE_COLUMNS} if spec.source_columns else set()))
+
+
+class _Refused(Exception):
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(code, text)
+        self.code, self.text = code, text
+
+
+def _frozen(target: Target) -> Target:
+    """A table that may not grow any more in this batch: what brings new columns is rejected."""
+    return replace(target, shape=replace(target.shape, evolve="freeze"))
+
+
+def _partitioned(columns: Schema, spec: TableSpec, *, explicit: bool) -> tuple[Schema, tuple[str, ...]]:
+    """The columns with those that rows are partitioned by. A type's own partition columns are
+    there from the start; the defaults' only where the type has them. What cannot name a folder
+    (a fraction, an object) is kept as its JSON text."""
+    wanted = spec.partition_by or ()
+    chosen = tuple(name for name in wanted if explicit or name in columns)
+    if not columns.without(chosen).fields:
+        return columns, ()  # a file needs at least one column of its own
+    fields = [Field(f.name, _partition_type(f.type), f.required) if f.name in chosen else f for f in columns]
+    fields += [Field(name, STRING) for name in chosen if name not in columns]
+    return Struct(tuple(fields)), chosen
+
+
+def _partition_type(kind: Type) -> Type:
+    return kind if kind in _PARTITIONABLE else JSON

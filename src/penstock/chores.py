@@ -1,0 +1,101 @@
+"""What a running instance does beside the loop, when it has time: nothing here is needed for the promise."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from penstock.crashpoints import reach
+from penstock.errors import PenstockError
+from penstock.instance import Instance
+from penstock.protocol.entry import Entry
+
+HINT_EVERY, STRIP_EVERY = 16, 64
+PUBLISH_EVERY = 1.0
+
+
+class Chores:
+    """Group offsets for lag tools, hints for the next start, old entries emptied, parked tables reported."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance, self._around = instance, instance.around
+        self._ends: dict[int, dict[str, int]] = {}
+        self._published = self._hinted = self._stripped = 0
+        self._publish_at = 0.0
+        self._busy: set[str] = set()
+        self._parked: dict[str, str] = {}
+
+    def decided(self, entry: Entry) -> None:
+        self._ends[entry.number] = entry.ends
+
+    def tend(self) -> None:
+        """Start what is due."""
+        self._report_parked()
+        head = self._instance.head.number
+        if head - self._hinted >= HINT_EVERY:
+            self._hinted = head
+            self._start("hint", lambda: self._note(head))
+        if head - self._stripped >= STRIP_EVERY:
+            self._stripped = head
+            self._start("strip", lambda: self._instance.ledger.strip(head, self._may_go) and None)
+        now = self._around.crew.now()
+        if now >= self._publish_at and (number := self._settled()) > self._published:
+            self._publish_at = now + PUBLISH_EVERY
+            self._start("publish", lambda: self._publish(number))
+
+    def finish(self) -> None:
+        """Leave things in order for the next start and for lag tools."""
+        for work in (lambda: self._publish(self._settled()), lambda: self._note(self._instance.head.number)):
+            try:
+                work()
+            except PenstockError:
+                continue
+
+    def _settled(self) -> int:
+        """The newest batch that every table took, parked ones aside."""
+        commits = self._instance.commits
+        waiting = [line.chain[0] for line in commits.lines.values() if line.chain and not commits.is_parked(line)]
+        limit = min(waiting, default=self._instance.head.number + 1)
+        return max((number for number in self._ends if number < limit), default=0)
+
+    def _publish(self, number: int) -> None:
+        if number <= self._published:
+            return
+        reach("publish.before")
+        self._instance.pipeline.source.publish(self._instance.pipeline.app, self._ends[number])
+        self._published = number
+        self._ends = {n: ends for n, ends in self._ends.items() if n >= number}
+
+    def _note(self, number: int) -> None:
+        self._instance.ledger.note(number)
+        reach("hint.after")
+
+    def _may_go(self, entry: Entry) -> bool:
+        """Old enough, and read back from every table it lists."""
+        age = self._around.now() - datetime.fromisoformat(entry.time)
+        commits = self._instance.commits
+        return age > timedelta(seconds=self._instance.pipeline.ledger.keep) and all(
+            name in commits.lines and commits.lines[name].carried >= entry.number and not commits.lines[name].refused
+            for name in entry.tables
+        )
+
+    def _start(self, name: str, work) -> None:  # type: ignore[no-untyped-def]
+        if name in self._busy:
+            return
+        self._busy.add(name)
+
+        def go() -> None:
+            try:
+                work()
+            except Exception:
+                pass  # it can wait for the next time
+            self._busy.discard(name)
+
+        self._around.crew.spawn(go)
+
+    def _report_parked(self) -> None:
+        parked = self._instance.commits.parked
+        for name in parked.keys() - self._parked.keys():
+            self._around.observer.parked(name, parked[name])
+        for name in self._parked.keys() - parked.keys():
+            self._around.observer.healed(name)
+        self._parked = parked

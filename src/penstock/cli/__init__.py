@@ -1,0 +1,1 @@
+"""Parse, call, print, exit status: no logic."""

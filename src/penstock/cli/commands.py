@@ -1,0 +1,123 @@
+"""The commands: each loads a pipeline, calls one thing, and turns the answer into text and a status."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, ParamSpec
+
+import msgspec
+from cyclopts import Parameter
+from rich.console import Console
+
+from penstock.cli.show import LogLines, Screen, show_audit, show_finding
+from penstock.config.load import load
+from penstock.demo.story import demo as tell
+from penstock.errors import PenstockError, refused
+from penstock.loop import Until
+from penstock.operate.audit import audit as prove
+from penstock.operate.check import check as ask
+from penstock.protocol.begin import Accepted
+from penstock.run import run as land
+from penstock.run import with_spark
+
+P = ParamSpec("P")
+PipelineFile = Annotated[Path, Parameter(help="The pipeline's YAML file.")]
+
+
+def _reporting(command: Callable[P, int]) -> Callable[P, int]:
+    """An error becomes its text on stderr and its exit status; never a traceback."""
+
+    @wraps(command)
+    def reported(*args: P.args, **kwargs: P.kwargs) -> int:
+        try:
+            return command(*args, **kwargs)
+        except PenstockError as why:
+            print(f"penstock: {why}", file=sys.stderr)
+            return why.exit_status
+        except KeyboardInterrupt:
+            return 130
+
+    return reported
+
+
+@_reporting
+def run(
+    pipeline: PipelineFile,
+    *,
+    until_caught_up: Annotated[bool, Parameter(help="Stop at the end positions seen at start.", negative="")] = False,
+    batches: Annotated[int | None, Parameter(help="Stop after so many batches.")] = None,
+    master: Annotated[str | None, Parameter(help="The Spark master; local[*] by default.")] = None,
+    conf: Annotated[list[str] | None, Parameter(help="A Spark setting, name=value. May be given more than once.", negative="")] = None,
+    accept_gap: Annotated[list[str] | None, Parameter(help="Go on although these records are lost; the error says what to write here.", negative="")] = None,
+    adopt: Annotated[bool, Parameter(help="Go on although source or place changed under this app.", negative="")] = False,
+) -> int:
+    """Land a pipeline's source in its tables, until SIGTERM or SIGINT. The batch in hand is finished first."""
+    declared = with_spark(load(pipeline), master, _settings(conf or []))
+    accepted = _accepted(accept_gap or [], adopt)
+    console = Console(stderr=True)
+    observer = Screen(declared, console) if console.is_terminal else LogLines(declared)
+    with observer:
+        land(declared, until=Until(until_caught_up, batches), accepted=accepted, observer=observer, handle_signals=True)
+    return 0
+
+
+@_reporting
+def check(pipeline: PipelineFile) -> int:
+    """Check a pipeline: first its file, then what the broker and the table location allow."""
+    declared = load(pipeline)
+    console = Console()
+    console.print(f"[green]✓[/] {pipeline.name}: every setting is known and makes sense", highlight=False)
+    good = True
+    for finding in ask(declared):
+        show_finding(finding, console)
+        good &= finding.ok
+    return 0 if good else 1
+
+
+@_reporting
+def audit(pipeline: PipelineFile, *, as_json: Annotated[bool, Parameter(name="--json", help="Print the account as JSON.", negative="")] = False) -> int:
+    """Prove from the ledger and the tables alone that every message is in exactly one place, once."""
+    found = prove(load(pipeline))
+    if as_json:
+        print(json.dumps(msgspec.to_builtins(asdict(found)) | {"ok": found.ok}, indent=1, default=msgspec.to_builtins))
+    else:
+        show_audit(found, Console())
+    return 0 if found.ok else 1
+
+
+@_reporting
+def demo(
+    *,
+    folder: Annotated[Path, Parameter(help="Where everything is kept; found again, it goes on.")] = Path("penstock-demo"),
+    messages: Annotated[int, Parameter(help="How many messages to produce.")] = 50_000,
+) -> int:
+    """Start a real local Kafka broker, land a topic of several types, show the tables and the audit."""
+    return tell(folder, messages, Console())
+
+
+def _settings(given: list[str]) -> dict[str, str]:
+    for setting in given:
+        if "=" not in setting:
+            raise refused("usage.conf", f"--conf '{setting}' is not name=value", "write --conf spark.executor.memory=2g")
+    return dict(setting.split("=", 1) for setting in given)
+
+
+def _accepted(given: list[str], adopt: bool) -> Accepted:
+    gaps: dict[str, tuple[int, int]] = {}
+    named: dict[str, set[str]] = {"topic": set(), "cluster": set()}
+    for text in given:
+        gap = re.fullmatch(r"(\d+):(\d+)-(\d+)", text)
+        name, _, value = text.partition("=")
+        if gap:
+            gaps[gap[1]] = (int(gap[2]), int(gap[3]) + 1)
+        elif name in named and value:
+            named[name].add(value)
+        else:
+            raise refused("usage.accept-gap", f"--accept-gap '{text}' is not understood", "write it exactly as the error message shows it")
+    return Accepted(gaps, frozenset(named["topic"]), frozenset(named["cluster"]), adopt)

@@ -1,0 +1,200 @@
+"""Commit: give each table the decided batches it does not carry yet, in order.
+
+That one rule covers a crash, a fenced instance, a parked table and a lost reply. Tables are
+independent: one that refuses keeps its own growing chain, nobody waits for it, and it catches up
+by itself when it is well again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from penstock.contracts import File, Share, Table, TableState, Tidy
+from penstock.crashpoints import reach
+from penstock.crew import Crew
+from penstock.errors import PenstockError, TableRefused
+from penstock.ledger import Ledger
+from penstock.protocol.commits import Carried, Commit, Create, Evolve, Park, next_step, pending
+from penstock.protocol.entry import Entry
+
+DEPTH = 4  # batches that may be decided before a table that is not parked has taken them
+SLOWEST_RETRY = 15.0
+TIDY_EVERY = 10
+
+Missing = Callable[[str, Iterable[File]], list[str]]
+Reland = Callable[[Entry, str], list[File]]
+
+
+@dataclass
+class Line:
+    """One table and the batches that wait in line for it."""
+
+    name: str
+    table: Table
+    id: str | None = None
+    carried: int = 0
+    chain: deque[int] = field(default_factory=deque)
+    busy: bool = False
+    commits: int = 0
+    failing_since: float | None = None
+    retry_at: float = 0.0
+    attempts: int = 0
+    refused: bool = False
+    reason: str = ""
+    vanished: list[File] = field(default_factory=list)  # committed, and deleted by somebody meanwhile
+
+    def took(self, number: int) -> None:
+        if self.chain and self.chain[0] == number:
+            self.chain.popleft()
+        self.carried = max(self.carried, number)
+        self.failing_since, self.attempts, self.refused, self.reason = None, 0, False, ""
+
+
+class Commits:
+    """The tables of an app, each with its own chain of pending batches."""
+
+    def __init__(self, ledger: Ledger, crew: Crew, open_table: Callable[[str], Table], missing: Missing, reland: Reland) -> None:
+        self._ledger, self._crew = ledger, crew
+        self._open, self._missing, self._reland = open_table, missing, reland
+        self._entries: dict[int, Entry] = {}
+        self.lines: dict[str, Line] = {}
+        self.park_after = 120.0
+
+    # --- what there is to do
+
+    def recover(self, head: Entry, states: Mapping[str, TableState | None]) -> None:
+        """Find what every table lacks: the start of a run needs nothing else."""
+        for name in head.heads:
+            line = self._line(name)
+            line.id = head.ids.get(name)
+            state = states[name]
+            line.chain.extend(pending(head, name, state, self._entry))
+            known = state is not None and line.id in (None, state.id)
+            line.carried = state.carried if state is not None and known else head.carried.get(name, 0)
+
+    def take(self, entry: Entry) -> None:
+        """A batch was decided: it is next in line for every table it lists."""
+        self._entries[entry.number] = entry
+        for name in entry.tables:
+            self._line(name).chain.append(entry.number)
+        self.tend()
+
+    def _line(self, name: str) -> Line:
+        if name not in self.lines:
+            self.lines[name] = Line(name, self._open(name))
+        return self.lines[name]
+
+    def _entry(self, number: int) -> Entry:
+        if number not in self._entries:
+            self._entries[number] = self._ledger.entry(number)
+        return self._entries[number]
+
+    def tend(self) -> None:
+        """Start work on every table that has some and whose time has come."""
+        for line in list(self.lines.values()):
+            if line.chain and not line.busy and self._crew.now() >= line.retry_at:
+                line.busy = True
+                self._crew.spawn(lambda line=line: self._settle(line))  # type: ignore[misc]
+        needed = {number for line in self.lines.values() for number in line.chain}
+        for number in [number for number in self._entries if number not in needed]:
+            del self._entries[number]
+
+    # --- how the tables are doing
+
+    def is_parked(self, line: Line) -> bool:
+        since = line.failing_since
+        return line.refused or (since is not None and self._crew.now() - since >= self.park_after)
+
+    @property
+    def parked(self) -> dict[str, str]:
+        return {name: line.reason for name, line in self.lines.items() if (line.chain or line.vanished) and self.is_parked(line)}
+
+    def behind(self, depth: int = DEPTH) -> bool:
+        """Is a table that is not parked so many batches behind that deciding more must wait?"""
+        return any(len(line.chain) >= depth and not self.is_parked(line) for line in self.lines.values())
+
+    @property
+    def ids(self) -> dict[str, str]:
+        return {name: line.id for name, line in self.lines.items() if line.id is not None}
+
+    @property
+    def carried(self) -> dict[str, int]:
+        return {name: line.carried for name, line in self.lines.items()}
+
+    def next_retry(self) -> float:
+        """Seconds until a table wants to be tended again."""
+        times = [line.retry_at for line in self.lines.values() if line.chain and not line.busy]
+        return max(0.0, min(times, default=self._crew.now() + 60.0) - self._crew.now())
+
+    # --- doing it
+
+    def _settle(self, line: Line) -> None:
+        try:
+            while line.chain:
+                self._advance(line)
+        except Exception as why:
+            self._stumble(line, why)
+        line.busy = False
+        self._crew.wake()
+
+    def _advance(self, line: Line) -> None:
+        """One look at the table, and the one thing to do about what was seen."""
+        self._still_there(line)
+        entry = self._entry(line.chain[0])
+        share = entry.share(line.name)
+        state = line.table.state()
+        match next_step(state, share, line.id):
+            case Park(code, reason):
+                raise TableRefused(code, reason)
+            case Carried() if state is not None:
+                line.id = state.id
+                line.took(share.batch)
+            case Evolve(schema) if state is not None:
+                line.table.evolve(state, schema)
+                reach("evolve.after")
+            case Create():
+                self._give(line, entry, share, line.table.create)
+            case Commit() if state is not None:
+                found = state
+                self._give(line, entry, share, lambda whole: line.table.commit(found, whole))
+                line.id = found.id
+
+    def _give(self, line: Line, entry: Entry, share: Share, give: Callable[[Share], None]) -> None:
+        if self._missing(line.name, share.files):
+            share = replace(share, files=tuple(self._reland(entry, line.name)))
+        reach("commit.before")
+        give(share)
+        reach("commit.after")
+        line.took(share.batch)
+        line.vanished = list(share.files)
+        self._still_there(line)
+        line.commits += 1
+        if line.commits % TIDY_EVERY == 0 and isinstance(line.table, Tidy):
+            self._crew.spawn(lambda: self._tidy(line))
+
+    def _still_there(self, line: Line) -> None:
+        """A vacuum may strike between the look and the commit: then the table refers to nothing."""
+        if gone := self._missing(line.name, line.vanished):
+            raise TableRefused(
+                "table.files-vanished", f"{len(gone)} files were deleted while they were committed, such as {gone[0]}"
+            )
+        line.vanished = []
+
+    def _stumble(self, line: Line, why: Exception) -> None:
+        """Remember that the table failed; try again later, and ever more rarely."""
+        now = self._crew.now()
+        line.failing_since = now if line.failing_since is None else line.failing_since
+        line.refused = isinstance(why, TableRefused)
+        line.reason = f"{why.what} [{why.code}]" if isinstance(why, PenstockError) else f"{type(why).__name__}: {why}"
+        line.attempts += 1
+        line.retry_at = now + min(SLOWEST_RETRY, 0.05 * 2 ** min(line.attempts, 12)) * (0.5 + self._crew.chance() / 2)
+
+    def _tidy(self, line: Line) -> None:
+        try:
+            reach("tidy.before")
+            if isinstance(line.table, Tidy):
+                line.table.tidy()
+        except Exception:
+            return  # it can wait for the next time

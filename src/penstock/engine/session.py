@@ -1,0 +1,76 @@
+"""A Spark context: the one that is there, used as it is; or one of our own, quiet and on loopback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+import pyspark
+from pyspark import SparkConf, SparkContext
+
+from penstock import crashpoints
+from penstock.engine.java import java
+from penstock.engine.noise import without_noise
+from penstock.errors import PenstockError
+from penstock.pipeline import Spark
+
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.eventLog.enabled": "false",
+    "spark.speculation": "false",
+}
+
+
+def open_context(app: str, spark: Spark) -> tuple[SparkContext, bool]:
+    """The context to use, and whether it is ours to stop."""
+    running = SparkContext._active_spark_context
+    if running is not None:
+        return running, False
+    java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    conf = SparkConf()
+    for name, value in spark.conf.items():
+        conf.set(name, value)
+    if spark.master:
+        conf.setMaster(spark.master)
+    _fill(conf, {"spark.master": "local[*,4]", "spark.app.name": f"penstock {app}", **_QUIET})
+    master = conf.get("spark.master") or ""
+    if master.startswith("local"):
+        _fill(conf, _local(master))
+    try:
+        with without_noise():
+            context = SparkContext(conf=conf)
+    except Exception as cause:
+        text = str(cause).partition("\n")[0][:300]
+        raise PenstockError("engine.no-spark", f"Spark did not start with master {master}: {text}", "check --master and --conf") from cause
+    crashpoints.know_jvm(jvm_pid(context))
+    return context, True
+
+
+def _fill(conf: SparkConf, defaults: Mapping[str, str]) -> None:
+    """What nobody said otherwise: not in the pipeline, not in spark-submit's own properties."""
+    for name, value in defaults.items():
+        conf.setIfMissing(name, value)
+
+
+def _local(master: str) -> dict[str, str]:
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    log4j = quote(str(Path(__file__).with_name("log4j2.properties")))
+    options = f"-Dlog4j2.configurationFile=file://{log4j} -XX:+ExitOnOutOfMemoryError -XX:+UseSerialGC"
+    found = {**_LOOPBACK, "spark.driver.extraJavaOptions": options}
+    if master.startswith("local-cluster"):
+        os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+        return {**found, "spark.executor.memory": "512m", "spark.executor.extraJavaOptions": options}
+    return {**found, "spark.python.unix.domain.socket.enabled": "true"}
+
+
+def jvm_pid(context: SparkContext) -> int | None:
+    """The process of a JVM that we started; None if somebody else did."""
+    process = getattr(context._gateway, "proc", None)
+    return None if process is None else int(process.pid)

@@ -1,0 +1,1 @@
+"""How message bytes become rows."""

@@ -1,0 +1,206 @@
+"""The JSON format: the fast path over whole runs of messages, the reference path for the rest."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import re2
+from arro3.io import read_json
+from pydantic import Field
+
+from penstock.arrow import arrow_schema
+from penstock.contracts import Shapes
+from penstock.formats.json import reference
+from penstock.formats.json.classify import DOUBT, FILTERED, Classifier
+from penstock.formats.json.decoders import inference_decoder
+from penstock.formats.json.fit import Waits, fit
+from penstock.formats.json.reference import MAX_DEPTH, Refusal, infer, parse
+from penstock.messages import Messages, Reject, Row, Sorted
+from penstock.pipeline import Declared
+from penstock.quantities import Size
+from penstock.schema import Schema, Struct, merge
+
+FIRST_LOOK, WHOLE_RUN = 64, 20_000
+PARSE_ROWS = 2_048  # rows per parse of the columnar parser: larger ones fall out of the cache
+MAX_TYPE_NAME = 1_000
+
+
+class JsonFormat(Declared):
+    """One JSON object per message."""
+
+    max_bytes: Annotated[Size, Field(ge=1)] = 8 * 2**20
+    duplicate_keys: Literal["last", "reject"] = "last"
+
+    def reader(self, shapes: Shapes) -> JsonReader:
+        return JsonReader(self, shapes)
+
+
+class JsonReader:
+    """JSON at work on one task's messages. It learns which names and which empty fields the
+    messages really have, so that they do not leave the fast path again."""
+
+    def __init__(self, format: JsonFormat, shapes: Shapes) -> None:
+        self._format, self._shapes = format, shapes
+        self._allow = re2.compile(shapes.allow) if shapes.allow else None
+        self._classifier = Classifier(shapes, strict_keys=format.duplicate_keys == "reject")
+        self._seen: dict[str, Schema] = {}
+        self._arrow = {name: arrow_schema(shape.schema) for name, shape in shapes.types.items()}
+
+    # --- what is each message?
+
+    def sort(self, messages: Messages, types: Sequence[str] | None) -> Sorted:
+        values = messages.values.to_pylist()
+        found = Sorted()
+        parts: list[tuple[int, np.ndarray]] = []
+        start, step = 0, FIRST_LOOK
+        while start < len(values):  # look at a few first: what they teach keeps the rest fast
+            part = slice(start, start + step)
+            codes = self._codes(messages.values.slice(start, step), values[part], types[part] if types else None)
+            for at in np.flatnonzero(codes == DOUBT):
+                place = start + int(at)
+                codes[at] = self._settle(place, values[place], types[place] if types else None, found)
+            parts.append((start, codes))
+            self._classifier.refresh()
+            start, step = start + step, min(step * 8, WHOLE_RUN)
+        self._collect(np.concatenate([codes for _, codes in parts]) if parts else np.empty(0, np.int32), found)
+        return found
+
+    def _codes(self, column: pa.BinaryArray, values: list[bytes], types: Sequence[str] | None) -> np.ndarray:
+        """The fast path's answer for every message: a type's code, FILTERED, or DOUBT."""
+        large = pc.greater(pc.binary_length(column), self._format.max_bytes)
+        if pc.any(large).as_py():
+            values = [b"" if too_large else value for value, too_large in zip(values, large.to_pylist(), strict=True)]
+        codes = np.array(self._classifier.codes(values, types), np.int32)
+        loose = np.flatnonzero(self._classifier.unproven(codes))
+        if len(loose):
+            codes[loose[~_well_formed(column.take(pa.array(loose)))]] = DOUBT
+        return codes
+
+    def _settle(self, at: int, value: bytes, given: str | None, found: Sorted) -> int:
+        """The reference path's answer for one message that the fast path left in doubt."""
+        name = given
+        try:
+            if given is not None and not self._is_allowed(given):  # unwanted, whatever is in it
+                return self._unwanted(given)
+            message = self._parse(value)
+            name = given if given is not None else reference.type_at(message, self._shapes.field or "")
+            if not self._is_allowed(name):
+                return self._unwanted(name)
+            if name in self._shapes.refused:
+                raise Refusal("identify", *self._shapes.refused[name])
+            shape = self._shapes.types.get(name)
+            if shape is None:
+                infer(message)
+                return self._new_type(name)
+            found.rows.setdefault(name, []).append(Row(at, fit(message, shape)))
+            self._classifier.learn_nulls(name, message)
+        except Waits:
+            return self._classifier.waiting(str(name))
+        except Refusal as why:
+            found.rejects.append(Reject(at, why.stage, why.code, why.text, name))
+        return DOUBT
+
+    def _unwanted(self, name: str) -> int:
+        self._classifier.learn_filtered(name)
+        return FILTERED
+
+    def _new_type(self, name: str) -> int:
+        if len(name) > MAX_TYPE_NAME:
+            raise Refusal("identify", "type.name", f"the type's name has {len(name)} characters")
+        code = self._classifier.learn_waiting(name)
+        if code is None:
+            raise Refusal("identify", "type.limit", "there are as many tables as tables.limit allows")
+        return code
+
+    def _is_allowed(self, name: str) -> bool:
+        return self._allow is None or self._allow.search(name) is not None
+
+    def _parse(self, value: bytes) -> dict[str, object]:
+        return parse(value, self._format.max_bytes, reject_duplicates=self._format.duplicate_keys == "reject")
+
+    def _collect(self, codes: np.ndarray, found: Sorted) -> None:
+        """Group the messages by what they are, keeping their order."""
+        order = np.argsort(codes, kind="stable")
+        edges = np.flatnonzero(np.diff(codes[order])) + 1
+        for group in np.split(order, edges) if len(order) else ():
+            code = int(codes[group[0]])
+            if code == FILTERED:
+                found.filtered = group
+            elif code != DOUBT:
+                name, waits = self._classifier.meaning(code)
+                (found.waiting if waits else found.clean)[name] = group
+
+    # --- rows
+
+    def columns(self, type: str, values: pa.BinaryArray) -> pa.RecordBatch | None:
+        schema = self._arrow[type]
+        lines = pc.binary_join(pa.ListArray.from_arrays([0, len(values)], values), b"\n")[0].as_buffer()
+        try:
+            table = pa.table(read_json(io.BytesIO(lines), schema, batch_size=PARSE_ROWS).read_all())
+        except Exception:  # whatever it dislikes, the reference path decides
+            return None
+        if table.num_rows != len(values):
+            return None
+        batches: list[pa.RecordBatch] = table.combine_chunks().to_batches()
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
+
+    def rows(self, type: str, values: pa.BinaryArray) -> Sorted:
+        found = Sorted(rows={type: []})
+        for at, value in enumerate(values.to_pylist()):
+            try:
+                found.rows[type].append(Row(at, fit(self._parse(value), self._shapes.types[type])))
+            except Waits:
+                found.rejects.append(Reject(at, "fit", "schema.unsettled", "the table still lacks columns of this message", type))
+            except Refusal as why:
+                found.rejects.append(Reject(at, why.stage, why.code, why.text, type))
+        return found
+
+    # --- columns that a table does not have yet
+
+    def infer(self, type: str, values: pa.BinaryArray) -> Schema:
+        """A decoder made of what was seen so far passes messages that hold nothing new; only the
+        others are looked at one by one."""
+        seen = self._seen.get(type, Struct())
+        decode, misses, patience = inference_decoder(seen), 0, 1
+        for value in values.to_pylist():
+            try:
+                decode(value)
+            except Exception:
+                seen, misses = self._look(value, seen), misses + 1
+                if misses >= patience:
+                    decode, misses, patience = inference_decoder(seen), 0, min(patience * 2, 256)
+        self._seen[type] = seen
+        return seen
+
+    def _look(self, value: bytes, seen: Schema) -> Schema:
+        try:
+            found = merge(seen, infer(self._parse(value)))
+        except Refusal:
+            return seen
+        return found if isinstance(found, Struct) else seen
+
+
+def _well_formed(values: pa.BinaryArray) -> np.ndarray:
+    """Where decoding skipped part of a message: is that part UTF-8, and not too deep?
+    At most so many opening brackets cannot nest deeper than that."""
+    opening = pc.add(pc.count_substring(values, b"["), pc.count_substring(values, b"{"))
+    shallow: np.ndarray = pc.less_equal(opening, MAX_DEPTH).to_numpy(zero_copy_only=False)
+    try:
+        values.cast(pa.string())
+        return shallow
+    except pa.ArrowInvalid:
+        return shallow & np.array([_is_utf8(value) for value in values.to_pylist()])
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode("utf-8")
+        return True
+    except UnicodeDecodeError:
+        return False
+

@@ -1,0 +1,204 @@
+"""The reference path: one message at a time, in plain Python, written to be obviously right.
+
+It defines what is correct. The fast path must agree with it or decline. Numbers stay the text
+they came as until a column says what they are, so nothing is rounded on the way.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.schema import BOOLEAN, DOUBLE, LONG, NOTHING, STRING, Array, Field, Struct, Type, merge
+
+MAX_DEPTH = 100
+
+_INTEGER = re.compile(r"-?\d+", re.ASCII)
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_BAD_IN_COLUMN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
+
+
+class Number(str):
+    """A JSON number, as it was written."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Refusal(Exception):
+    """Why a message is not a row: at which stage, under which code, in words."""
+
+    stage: str
+    code: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+# --- bytes to a value ----------------------------------------------------------------------------
+
+
+def parse(value: bytes, max_bytes: int, *, reject_duplicates: bool = False) -> dict[str, Any]:
+    """The one object that a message holds, or a `Refusal`."""
+    if not value:
+        raise _refuse("json.empty", "the value is empty")
+    if len(value) > max_bytes:
+        raise _refuse("json.too-large", f"the value has {len(value)} bytes, the limit is {max_bytes}")
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError as cause:
+        raise _refuse("json.not-utf8", f"byte {cause.start} is not valid UTF-8") from None
+    if _depth(text) > MAX_DEPTH:
+        raise _refuse("json.too-deep", f"values are nested more than {MAX_DEPTH} deep")
+    found = _load(text, reject_duplicates)
+    if not isinstance(found, dict):
+        raise _refuse("json.not-an-object", f"the value is {kind_of(found)}, not an object")
+    return found
+
+
+def _refuse(code: str, text: str) -> Refusal:
+    return Refusal("parse", code, text)
+
+
+def _depth(text: str) -> int:
+    deepest = depth = 0
+    for found in _BRACKETS.finditer(text):
+        if found[1]:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif found[2]:
+            depth -= 1
+    return deepest
+
+
+def _load(text: str, reject_duplicates: bool) -> Any:
+    def constant(name: str) -> None:
+        raise ValueError(f"{name} is not JSON")
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if reject_duplicates and len(found) != len(items):
+            names = [name for name, _ in items]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise _refuse("json.duplicate-key", f"the key {shown(twice)} occurs more than once in an object")
+        return found
+
+    try:
+        found = json.loads(text, parse_int=Number, parse_float=Number, parse_constant=constant, object_pairs_hook=pairs)
+    except (ValueError, RecursionError) as cause:
+        raise _refuse("json.malformed", f"not well-formed JSON: {cause}") from None
+    _check_text(found)
+    return found
+
+
+def _check_text(value: Any) -> None:
+    if isinstance(value, str):
+        if _SURROGATE.search(value):
+            raise _refuse("json.surrogate", "a string holds half of a surrogate pair, which is not a character")
+    elif isinstance(value, list):
+        for element in value:
+            _check_text(element)
+    elif isinstance(value, dict):
+        for name, element in value.items():
+            _check_text(name)
+            _check_text(element)
+
+
+def text(value: Any) -> str:
+    """A value as compact JSON text, numbers exactly as they came."""
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, list):
+        return "[" + ",".join(map(text, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{text(str(name))}:{text(element)}" for name, element in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def type_at(value: dict[str, Any], path: str) -> str:
+    """The type that a message names at a dotted path, or a `Refusal`."""
+    found: Any = value
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    if found is None:
+        raise Refusal("identify", "type.missing", f"there is no '{path}' in the message, which gives it its type")
+    if isinstance(found, Number) or not isinstance(found, str):
+        raise Refusal("identify", "type.not-text", f"'{path}', which gives the message its type, is {kind_of(found)}")
+    return found
+
+
+def kind_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, Number):
+        return "a number"
+    return {str: "a string", list: "an array", dict: "an object"}[type(value)]
+
+
+def shown(name: str) -> str:
+    return json.dumps(name if len(name) <= 60 else name[:60] + "…")
+
+
+# --- what a value looks like ---------------------------------------------------------------------
+
+
+def infer(value: Any, path: str = "") -> Type:
+    """The type of a value nobody declared: integers are long, fractions double, strings stay
+    strings. A `Refusal` for what no column could hold."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, Number):
+        return _infer_number(value, path)
+    if isinstance(value, str):
+        return STRING
+    if isinstance(value, list):
+        from_elements: Type = NOTHING
+        for element in value:
+            from_elements = merge(from_elements, infer(element, f"{path}[]"))
+        return Array(from_elements)
+    return Struct(tuple(Field(name, infer(value[name], under(path, name))) for name in names(value, path)))
+
+
+def _infer_number(value: Number, path: str) -> Type:
+    whole = integer(value)
+    if whole is not None:
+        if not -(2**63) <= whole < 2**63:
+            raise Refusal("fit", "number.range", f"{path}: an integer beyond 64 bits")
+        return LONG
+    if not math.isfinite(float(value)):
+        raise Refusal("fit", "number.range", f"{path}: a number beyond what a double holds")
+    return DOUBLE
+
+
+def integer(value: Number) -> int | None:
+    """The integer that a number was written as; None if it has a fraction or an exponent.
+    Longer than any column could hold, it is not converted: that would take time with its square."""
+    if not _INTEGER.fullmatch(value):
+        return None
+    return int(value) if len(value) <= 20 else 2**64
+
+
+def under(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def names(value: dict[str, Any], path: str) -> list[str]:
+    """The keys of an object as column names, in order, or a `Refusal` if they cannot be that."""
+    seen: dict[str, str] = {}
+    for name in sorted(value):
+        where = f" in '{path}'" if path else ""
+        if not name or len(name) > 255 or _BAD_IN_COLUMN_NAMES.search(name):
+            raise Refusal("fit", "column.name", f"the key {shown(name)}{where} cannot be a column name")
+        if name.lower() in seen:
+            raise Refusal("fit", "column.case-clash", f"the keys {shown(seen[name.lower()])} and {shown(name)}{where} differ only in case")
+        seen[name.lower()] = name
+    return list(seen.values())

@@ -1,0 +1,243 @@
+"""One running instance of an app: how it comes to be the one, and what it knows while it is."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import msgspec
+
+from penstock.batch import Engine, LandedBatch, reland
+from penstock.catalog import LETTERS, Catalog, OpenTable
+from penstock.commit import Commits
+from penstock.contracts import Bound, File, Identity, ShortRead, Slice, TableState
+from penstock.crashpoints import reach
+from penstock.crew import Crew
+from penstock.errors import Fenced, PenstockError, TableRefused, Transient, fenced, ledger_missing, refused
+from penstock.landing.recipe import Piece, Recipe
+from penstock.landing.routing import from_parquet, to_parquet
+from penstock.ledger import Ledger
+from penstock.observe import Observer
+from penstock.pipeline import Pipeline
+from penstock.protocol.begin import Accepted, Beginning, beginning, same_stream
+from penstock.protocol.entry import Entry, Place
+from penstock.storage import Storage
+
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """The operator asked to stop while we were waiting for somebody else."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Everything outside that an instance needs: passed in, so that a simulator can be it."""
+
+    engine: Engine
+    crew: Crew
+    open_table: OpenTable
+    observer: Observer
+    config: str = ""
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    stop: Callable[[], bool] = lambda: False
+
+
+class Instance:
+    """This process, as the ledger knows it."""
+
+    def __init__(self, pipeline: Pipeline, around: Surroundings, storage: Storage, accepted: Accepted) -> None:
+        self.pipeline, self.around, self.accepted = pipeline, around, accepted
+        self.name = uuid.uuid4().hex
+        self.storage, self.ledger = storage, Ledger(storage)
+        self.catalog = Catalog(pipeline, around.open_table)
+        self.commits = Commits(self.ledger, around.crew, self.catalog.open, self.catalog.missing, self._reland)
+        self.commits.park_after = pipeline.tables.park_after
+        self.rival: Fenced | None = None
+        self.head: Entry
+        self.size = 1_000.0  # average bytes of a message, until something was read
+
+    # --- becoming the one
+
+    def claim(self) -> None:
+        """Put a claim: from here on this instance is the one, and every other notices."""
+        while True:
+            last = self.patiently(self.ledger.head)
+            source = self.patiently(self.pipeline.source.identity)
+            states = self.patiently(lambda: self._states(last))
+            if last is None:
+                self._first_start(states)
+            bounds: Mapping[str, Bound] = self.patiently(self.pipeline.source.bounds)
+            begin = beginning(last, source, self._place(), bounds, self.accepted)
+            try:
+                self._put_claim(last, source, begin)
+            except Fenced:
+                continue  # another decided something meanwhile: look again, and claim after it
+            break
+        for name, state in states.items():
+            self.catalog.know(name, state)
+        self.commits.recover(self.head, states)
+        self.commits.tend()
+        self._note(self.head.number)
+
+    def _states(self, last: Entry | None) -> dict[str, TableState | None]:
+        """One look at every table that is ours or could become ours."""
+        names = {*(last.heads if last else ()), *self.catalog.folders(), LETTERS}
+        found = {name: self.catalog.open(name).state() for name in sorted(names)}
+        known = last.heads if last else {}
+        states = {name: state for name, state in found.items() if state is not None or name in known}
+        for name, state in states.items():
+            if state is not None and state.unwritable:
+                raise refused("table.unwritable", f"penstock cannot write to table '{name}': {state.unwritable}", "choose another base, or rewrite the table without it")
+        return states
+
+    def _first_start(self, states: Mapping[str, TableState | None]) -> None:
+        if carrying := sorted(name for name, state in states.items() if state and state.carried):
+            raise ledger_missing(self.pipeline.app, self.ledger.location, carrying)
+
+    def _place(self) -> Place:
+        return Place(self.pipeline.tables.format, self.catalog.base, self.catalog.letters_location)
+
+    def _put_claim(self, last: Entry | None, source: Identity, begin: Beginning) -> None:
+        claim = Entry(
+            number=last.number + 1 if last else 1,
+            id=uuid.uuid4().hex,
+            app=self.pipeline.app,
+            instance=self.name,
+            time=self._time(),
+            config=self.around.config,
+            source=source,
+            place=self._place(),
+            ends=dict(begin.ends),
+            gaps=dict(begin.gaps),
+            rebased=dict(begin.rebased),
+            heads=last.heads if last else {},
+            ids=last.ids if last else {},
+            carried=last.carried if last else {},
+        )
+        reach("claim.before")
+        self.ledger.decide(claim, self.pause)
+        reach("claim.after")
+        self.head = claim
+
+    # --- deciding
+
+    def decide(self, slices: list[Slice], landed: LandedBatch) -> Entry:
+        """Make the batch happen: from here on it will be in its tables."""
+        number, id = self.head.number + 1, uuid.uuid4().hex
+        routing = f"routing/{number:020d}-{id}.parquet"
+        content = to_parquet(landed.routings)
+        self.patiently(lambda: self.storage.put(routing, content))
+        reach("routing.after")
+        tables = landed.portions(self.catalog, self.head.heads)
+        ranges: dict[str, tuple[int, int]] = {piece.partition: (piece.start, piece.end) for piece in slices}
+        entry = msgspec.structs.replace(
+            self.head,
+            number=number,
+            id=id,
+            instance=self.name,
+            time=self._time(),
+            config=self.around.config,
+            ends=self.head.ends | {p: end for p, (_, end) in ranges.items()},
+            ranges=ranges,
+            gaps={},
+            rebased={},
+            counts=dict(landed.counts),
+            reasons=dict(landed.reasons),
+            tables=tables,
+            routing=routing,
+            heads=self.head.heads | dict.fromkeys(tables, number),
+            ids=self.head.ids | self.commits.ids,
+            carried=self.head.carried | self.commits.carried,
+        )
+        self.ledger.decide(entry, self.pause)
+        reach("decide.after")
+        self.head = entry
+        self.catalog.settle(landed.growth, tables)
+        total = landed.total
+        self.size = max(1.0, total.bytes / total.read) if total.read else self.size
+        return entry
+
+    def recipe(self) -> Recipe:
+        """What tasks need to know, as things stand."""
+        pipeline, catalog = self.pipeline, self.catalog
+        return Recipe(
+            source=pipeline.source,
+            format=pipeline.format,
+            by=pipeline.route.by,
+            allow=pipeline.route.allow,
+            targets=dict(catalog.targets),
+            letters=catalog.letters,
+            room=pipeline.tables.limit - len(catalog.targets),
+            source_name=self.head.source.name,
+            config=self.around.config,
+            now=int(self.around.now().timestamp() * 1e6),
+            storage=catalog.options,
+            fsync=pipeline.fsync,
+        )
+
+    def _reland(self, entry: Entry, name: str) -> list[File]:
+        """Files of a decided batch vanished before their table took them: land exactly the recorded
+        positions again. They are not routed again, and the batch keeps its number."""
+        content = self.storage.get(entry.routing)
+        if content is None:
+            raise TableRefused("table.files-lost", f"files of batch {entry.number} are gone, and so is the record of what was in them")
+        same_stream(entry, self.patiently(self.pipeline.source.identity))
+        pieces = [Piece(r.slice, only=r.mask_of(name), forced=name) for r in from_parquet(content) if len(r.positions(name))]
+        recipe = replace(self.recipe(), settled=True)
+        try:
+            files = reland(pieces, self.around.engine, recipe, name)
+        except ShortRead as why:
+            raise TableRefused("table.files-lost", f"files of batch {entry.number} are gone, and the source no longer holds what was in them: {why}") from why
+        if sum(file.rows for file in files) != entry.tables[name].rows:
+            raise TableRefused("table.files-lost", f"batch {entry.number} held {entry.tables[name].rows} rows, and landing it again gave another number")
+        return files
+
+    # --- while it runs
+
+    def look_for_rival(self) -> None:
+        """Has another instance claimed the app? Called at least every few seconds."""
+        try:
+            entry = self.ledger.get(self.head.number + 1)
+        except PenstockError:
+            return
+        if entry is not None and entry.instance != self.name:
+            self.rival = fenced(self.pipeline.app, entry.instance, entry.number)
+            self.around.engine.cancel()
+            self.around.crew.wake()
+
+    def check(self) -> None:
+        if self.rival is not None:
+            raise self.rival
+        self.around.engine.ensure()
+
+    def pause(self, attempt: int = 3) -> None:
+        self.check()
+        self.around.crew.wait(min(10.0, 0.05 * 2**attempt) * (0.5 + self.around.crew.chance() / 2))
+
+    def patiently(self, ask: Callable[[], T]) -> T:
+        """Ask until there is an answer. What is only away for now never stops an app."""
+        attempt = 0
+        while True:
+            try:
+                return ask()
+            except Transient as why:
+                if self.around.stop():
+                    raise Stopped from why
+                self.around.observer.waiting(why)
+                attempt = min(attempt + 1, 12)
+                self.pause(attempt)
+
+    def _note(self, number: int) -> None:
+        """Leave a hint for the next start; nothing depends on it."""
+        try:
+            self.ledger.note(number)
+            reach("hint.after")
+        except PenstockError:
+            return
+
+    def _time(self) -> str:
+        return self.around.now().isoformat(timespec="milliseconds")

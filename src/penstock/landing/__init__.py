@@ -1,0 +1,1 @@
+"""What a task does: identify, parse, fit, write. Plain Arrow; knows no Spark."""

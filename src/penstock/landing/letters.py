@@ -1,0 +1,78 @@
+"""Dead letters: the message whole, where it came from, and why it could not become a row."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from penstock.arrow import arrow_schema
+from penstock.landing.recipe import Recipe
+from penstock.messages import DEAD_LETTERS, Messages, Reject
+
+_SCHEMA = arrow_schema(DEAD_LETTERS)
+TOO_LARGE = "json.too-large"
+
+
+def letters(messages: Messages, rejects: Sequence[Reject], recipe: Recipe) -> pa.RecordBatch:
+    """One row per reject."""
+    return pa.RecordBatch.from_pylist([_letter(messages, reject, recipe) for reject in rejects], _SCHEMA)
+
+
+def _letter(messages: Messages, reject: Reject, recipe: Recipe) -> dict[str, object]:
+    value: bytes = messages.values[reject.at].as_py()
+    details = messages.details(reject.at)
+    text, raw, note = _kept(value, reject)
+    return {
+        "base64_bytes": raw,
+        "json_string": text,
+        "error": reject.text + note,
+        "timestamp": recipe.now,
+        "date": recipe.now // 86_400_000_000,
+        "source": recipe.source_name,
+        "topic": messages.source,
+        "partition": messages.partition,
+        "position": int(messages.positions[reject.at]),
+        "message_timestamp": None if details.timestamp is None else details.timestamp * 1000,
+        "key": _base64(details.key),
+        "headers": _headers(details.headers),
+        "type": _clean(reject.type),
+        "stage": reject.stage,
+        "code": reject.code,
+        "config": recipe.config,
+    }
+
+
+def _kept(value: bytes, reject: Reject) -> tuple[str | None, str | None, str]:
+    """The value as text if it is text, as base64 if not; over the size limit only its size and hash."""
+    if reject.code == TOO_LARGE:
+        return None, None, f"; sha256 {hashlib.sha256(value).hexdigest()}"
+    try:
+        return value.decode("utf-8"), None, ""
+    except UnicodeDecodeError:
+        return None, _base64(value), ""
+
+
+def _base64(value: bytes | None) -> str | None:
+    return None if value is None else base64.b64encode(value).decode("ascii")
+
+
+def _headers(headers: Sequence[tuple[str, bytes | None]]) -> str | None:
+    if not headers:
+        return None
+    return json.dumps([[name, _header(value)] for name, value in headers])
+
+
+def _header(value: bytes | None) -> object:
+    try:
+        return None if value is None else value.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": _base64(value)}
+
+
+def _clean(name: str | None) -> str | None:
+    """A type's name as a column can hold it: half a surrogate pair is not a character."""
+    return None if name is None else name.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,120 @@
+"""The ledger: the app's numbered log, and the commit point of the whole system.
+
+One small JSON file per number beside the tables, written with put-if-absent. Before an entry is
+there, its batch never happened; once it is, the batch will be in its tables, whoever dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from penstock.errors import PenstockError, Unavailable, fenced
+from penstock.protocol.entry import Entry, decode, encode, strip
+from penstock.storage import Storage
+
+HINT = "hint.json"
+ENTRIES = "ledger"
+
+
+class _Hint(msgspec.Struct):
+    """A number that the ledger has surely reached, and one up to which it is surely stripped.
+    Both may be stale: that costs a longer listing, never safety."""
+
+    number: int
+    stripped: int = 0
+
+
+class Ledger:
+    """Numbered entries under one folder. Numbers are 1, 2, 3 … and are never freed."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._hint = _Hint(0)
+
+    @property
+    def location(self) -> str:
+        return self._storage.location
+
+    def get(self, number: int) -> Entry | None:
+        text = self._storage.get(_path(number))
+        return None if text is None else decode(text)
+
+    def entry(self, number: int) -> Entry:
+        """An entry that must be there."""
+        found = self.get(number)
+        if found is None:
+            raise PenstockError(
+                "ledger.damaged",
+                f"entry {number} of the ledger at {self.location} is gone, although later ones refer to it",
+                "restore the ledger's folder from a backup; nothing may be decided on top of a damaged ledger",
+            )
+        return found
+
+    def head(self) -> Entry | None:
+        """The newest entry: read the hint, list what came after it, read one entry."""
+        text = self._storage.get(HINT)
+        self._hint = msgspec.json.decode(text, type=_Hint) if text else _Hint(0)
+        later = self.numbers(after=self._hint.number)
+        newest = later[-1] if later else self._hint.number
+        return self.entry(newest) if newest else None
+
+    def numbers(self, after: int = 0) -> list[int]:
+        names = self._storage.names(ENTRIES, after=_name(after) if after else "")
+        return [int(name[:-5]) for name in names if name.endswith(".json")]
+
+    def decide(self, entry: Entry, pause: Callable[[], None]) -> None:
+        """Append the entry under its number, or raise `Fenced` if another has taken that number.
+
+        An unknown outcome is settled by reading: the same bytes may be put again, another
+        number or another content may not. "Exists" may be our own, delayed put.
+        """
+        text = encode(entry)
+        while True:
+            try:
+                if self._storage.create(_path(entry.number), text):
+                    return
+            except Unavailable:
+                pause()
+            winner = self._winner(entry.number, pause)
+            if winner is not None and winner.id == entry.id:
+                return
+            if winner is not None:
+                raise fenced(entry.app, winner.instance, winner.number)
+
+    def _winner(self, number: int, pause: Callable[[], None]) -> Entry | None:
+        while True:
+            try:
+                return self.get(number)
+            except Unavailable:
+                pause()
+
+    def note(self, number: int) -> None:
+        """Leave a hint for the next start. Losing it costs nothing but a longer listing."""
+        self._hint = _Hint(number, self._hint.stripped)
+        self._storage.put(HINT, msgspec.json.encode(self._hint))
+
+    def strip(self, upto: int, may_go: Callable[[Entry], bool], limit: int = 50) -> int:
+        """Empty old entries whose files every listed table surely carries, oldest first, and
+        stop at the first that must stay whole. Returns how many were emptied."""
+        done = 0
+        for number in range(self._hint.stripped + 1, upto):
+            entry = self.entry(number)
+            if done == limit or not may_go(entry):
+                break
+            if not entry.stripped and entry.tables:
+                self._storage.put(_path(number), encode(strip(entry)))
+                if entry.routing:
+                    self._storage.delete([entry.routing])
+            self._hint = _Hint(self._hint.number, number)
+            done += 1
+        return done
+
+
+def _name(number: int) -> str:
+    return f"{number:020d}.json"
+
+
+def _path(number: int) -> str:
+    return f"{ENTRIES}/{_name(number)}"

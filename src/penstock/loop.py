@@ -1,0 +1,136 @@
+"""The loop: plan, land, decide, commit. Read this first; everything else is called by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.batch import LandedBatch, land_batch
+from penstock.chores import Chores
+from penstock.contracts import Bound, ShortRead, Slice
+from penstock.crashpoints import reach
+from penstock.errors import Transient, parked_tables, too_many_dead_letters
+from penstock.instance import Instance, Stopped, Surroundings
+from penstock.observe import BatchReport
+from penstock.pipeline import Pipeline
+from penstock.protocol.begin import Accepted, same_stream
+from penstock.protocol.plan import Limits, Pressure, backlog, lost, plan
+from penstock.storage import Storage
+
+GUARD_EVERY = 5.0  # seconds between looks for a rival
+
+
+@dataclass
+class Until:
+    """When to stop: when told to, and if wanted after so many batches or at the end seen at start."""
+
+    caught_up: bool = False
+    batches: int | None = None
+    done: int = field(default=0, init=False)
+    target: dict[str, int] | None = field(default=None, init=False)
+
+    def reached(self, ends: dict[str, int]) -> bool:
+        if self.batches is not None and self.done >= self.batches:
+            return True
+        return self.target is not None and all(ends.get(p, 0) >= end for p, end in self.target.items())
+
+
+def run(pipeline: Pipeline, around: Surroundings, storage: Storage, until: Until, accepted: Accepted) -> None:
+    """Move messages from the source into their tables until told to stop."""
+    instance = Instance(pipeline, around, storage, accepted)
+    try:
+        instance.claim()
+        around.observer.claimed(instance.head)
+        around.crew.every(GUARD_EVERY, instance.look_for_rival)
+        _Loop(instance, until).run()
+    except Stopped:
+        return  # nothing was in hand
+
+
+class _Loop:
+    def __init__(self, instance: Instance, until: Until) -> None:
+        self.instance, self.until, self.around = instance, until, instance.around
+        self.commits, self.chores = instance.commits, Chores(instance)
+        batch = instance.pipeline.batch
+        self.limits = Limits(batch.messages, batch.bytes, batch.latency)
+        self.lag_since: float | None = None
+        self.lag = 0
+
+    def run(self) -> None:
+        while not (self.around.stop() or self.until.reached(self.instance.head.ends)):
+            self._tend()
+            if self.commits.behind():
+                self.around.crew.wait(self.commits.next_retry())
+            elif slices := self._plan():
+                self._batch(slices)
+        self._finish()
+
+    def _batch(self, slices: list[Slice]) -> None:
+        """One batch: land it, decide it, hand it to its tables."""
+        started = self.around.crew.now()
+        reach("plan.after")
+        try:
+            landed = land_batch(slices, self.around.engine, self.instance.recipe(), self.instance.catalog)
+            same_stream(self.instance.head, self.instance.pipeline.source.identity())
+        except ShortRead:
+            return self.instance.pause()  # the source gave less than it said: look again
+        except Transient as why:
+            self.around.observer.waiting(why)
+            return self.instance.pause(6)
+        reach("land.after")
+        self.instance.check()
+        self._refuse_a_flood(landed)
+        landed_at = self.around.crew.now()
+        entry = self.instance.decide(slices, landed)
+        self.chores.decided(entry)
+        self.commits.take(entry)
+        self.until.done += 1
+        seconds = {"land": landed_at - started, "decide": self.around.crew.now() - landed_at}
+        written = sum(file.size for files in landed.files.values() for file in files)
+        report = BatchReport(entry, self.lag - entry.total.read, seconds, written, self.commits.parked)
+        self.around.observer.batch(report)
+
+    def _plan(self) -> list[Slice]:
+        """The next batch if it is due; otherwise wait a little and return nothing."""
+        bounds, ends = self.instance.patiently(self._bounds), self.instance.head.ends
+        if self.until.caught_up and self.until.target is None:
+            self.until.target = {p: bound.next for p, bound in bounds.items()}
+        waiting = backlog(ends, bounds)
+        if self.until.target is not None:
+            capped = {p: (start, min(end, self.until.target.get(p, 0))) for p, (start, end) in waiting.items()}
+            waiting = {p: (start, end) for p, (start, end) in capped.items() if end > start}
+        now = self.around.crew.now()
+        self.lag = sum(end - start for start, end in waiting.values())
+        self.lag_since = None if not self.lag else self.lag_since if self.lag_since is not None else now
+        waited = now - self.lag_since if self.lag_since is not None else 0.0
+        slices = plan(waiting, self.limits, Pressure(waited, self.instance.size, hurry=self.until.caught_up))
+        if slices:
+            self.lag_since = None
+        elif not self.until.reached(ends):
+            self.around.crew.wait(min(1.0, max(0.02, self.limits.latency / 10), self.commits.next_retry() or 0.02))
+        return slices
+
+    def _bounds(self) -> Mapping[str, Bound]:
+        bounds: Mapping[str, Bound] = self.instance.pipeline.source.bounds()
+        lost(self.instance.head.ends, bounds, {})
+        return bounds
+
+    def _refuse_a_flood(self, landed: LandedBatch) -> None:
+        """Stop before a schema accident buries a day: nothing of this batch is decided yet."""
+        total, rule = landed.total, self.instance.pipeline.dead_letters
+        if total.read >= rule.min_messages and total.dead > rule.max_share * total.read:
+            raise too_many_dead_letters(total.dead / total.read, rule.max_share, total.read, landed.reasons, landed.example)
+
+    def _tend(self) -> None:
+        self.instance.check()
+        self.commits.tend()
+        self.chores.tend()
+
+    def _finish(self) -> None:
+        """Wait until every table that is not parked has what was decided."""
+        while self.commits.behind(depth=1):
+            self._tend()
+            self.around.crew.wait(min(0.5, self.commits.next_retry() or 0.05))
+        self.chores.finish()
+        if self.until.caught_up and self.commits.parked:
+            raise parked_tables(self.commits.parked)

@@ -1,0 +1,123 @@
+"""The shape of a message on its way, and of one that could not become a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.schema import DATE, INT, LONG, STRING, TIMESTAMP, Field, Schema, Struct
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Details:
+    """What a message carries beside its value."""
+
+    key: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+    timestamp: int | None  # milliseconds since the epoch, as the source recorded it
+
+
+@dataclass(frozen=True)
+class Messages:
+    """A run of messages of one partition, in order, as the source gave them.
+
+    Values are a column. Keys, headers and timestamps cost time on the hot path, so they
+    are fetched with `details` for the few messages that somebody asks about.
+    """
+
+    source: str
+    partition: str
+    positions: Indices
+    values: pa.BinaryArray
+    details: Callable[[int], Details]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def only(self, indices: Indices) -> Messages:
+        """These messages of the run, in this order."""
+        if len(indices) == len(self):
+            return self
+        whole = self.details
+        return replace(
+            self,
+            positions=self.positions[indices],
+            values=self.values.take(pa.array(indices)),
+            details=lambda at: whole(int(indices[at])),
+        )
+
+
+@dataclass(frozen=True)
+class Reject:
+    """Why a message is not a row: a value that travels beside the rows, never an exception."""
+
+    at: int  # its place in the run it came with
+    stage: str
+    code: str
+    text: str
+    type: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row that was made one message at a time, on the reference path."""
+
+    at: int
+    values: dict[str, object]
+
+
+@dataclass
+class Sorted:
+    """What a format says of every message of a run. Each index is in exactly one place."""
+
+    clean: dict[str, Indices] = field(default_factory=dict)  # type → messages that `columns` may take as they are
+    rows: dict[str, list[Row]] = field(default_factory=dict)  # type → rows made one by one
+    waiting: dict[str, Indices] = field(default_factory=dict)  # type → messages that need columns it does not have yet
+    filtered: Indices = field(default_factory=lambda: np.empty(0, np.int64))
+    rejects: list[Reject] = field(default_factory=list)
+
+
+def _required(name: str, kind: object) -> Field:
+    return Field(name, kind, required=True)  # type: ignore[arg-type]
+
+
+DEAD_LETTERS: Schema = Struct(
+    (
+        Field("base64_bytes", STRING),
+        Field("json_string", STRING),
+        _required("error", STRING),
+        _required("timestamp", TIMESTAMP),
+        _required("date", DATE),
+        _required("source", STRING),
+        _required("topic", STRING),
+        _required("partition", STRING),
+        _required("position", LONG),
+        Field("message_timestamp", TIMESTAMP),
+        Field("key", STRING),
+        Field("headers", STRING),
+        Field("type", STRING),
+        _required("stage", STRING),
+        _required("code", STRING),
+        _required("config", STRING),
+    )
+)
+"""A dead letter: the message whole, where it came from, and why it is here."""
+
+SOURCE_COLUMNS: Schema = Struct(
+    (
+        Field("_source", STRING),
+        Field("_partition", INT),
+        Field("_position", LONG),
+        Field("_timestamp", TIMESTAMP),
+    )
+)
+"""Where a row came from: written only where a table asks for it."""
+
+RESCUED = "_rescued"
+"""The column that keeps what did not fit, under the policy `rescue`."""

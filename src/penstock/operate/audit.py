@@ -1,0 +1,187 @@
+"""Audit: the promise, proved again from the ledger and the tables alone, whether the app runs or not.
+
+Ranges without gap or overlap; every decided batch in its tables exactly once; every file present and
+its rows counted again; and per partition, read = rows + dead letters + filtered + tombstones + skipped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.catalog import LETTERS, Catalog
+from penstock.config.parts import part
+from penstock.ledger import Ledger
+from penstock.pipeline import Pipeline
+from penstock.protocol.entry import Counts, Entry, Portion, Range
+from penstock.run import ledger_storage
+from penstock.tables.account import TableAccount, account
+
+PATIENCE = 5.0  # seconds for commits that are on their way while the app runs
+
+
+@dataclass
+class PartitionAccount:
+    """One partition over all batches."""
+
+    start: int
+    end: int
+    counts: Counts = Counts()
+    gaps: list[Range] = field(default_factory=list)
+
+
+@dataclass
+class TableLine:
+    """One table over all batches."""
+
+    batches: int = 0
+    rows: int = 0
+    files: int = 0
+    version: int = -1
+    recounted: int | None = None
+
+
+@dataclass
+class Audit:
+    """What was found: the account, what is wrong, and what can no longer be told."""
+
+    app: str
+    entries: int = 0
+    partitions: dict[str, PartitionAccount] = field(default_factory=dict)
+    tables: dict[str, TableLine] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.wrong
+
+
+def audit(pipeline: Pipeline) -> Audit:
+    """Look at everything, and say what is not as it was promised."""
+    found = Audit(pipeline.app)
+    ledger = Ledger(ledger_storage(pipeline))
+    numbers = ledger.numbers()
+    if not numbers:
+        found.wrong.append(f"there is no ledger at {ledger.location}: nothing was ever decided, or it is lost")
+        return found
+    if numbers != list(range(1, len(numbers) + 1)):
+        found.wrong.append("numbers are missing from the ledger: " + ", ".join(map(str, _holes(numbers)[:10])))
+        return found
+    entries = [ledger.entry(number) for number in numbers]
+    found.entries = len(entries)
+    _ranges(entries, found)
+    _sums(entries, found)
+    catalog = Catalog(pipeline, part("tables", pipeline.tables.format))
+    for name, number in sorted(entries[-1].heads.items()):
+        _table(name, number, entries, catalog, found)
+    return found
+
+
+def _holes(numbers: list[int]) -> list[int]:
+    return sorted(set(range(1, numbers[-1] + 1)) - set(numbers))
+
+
+# --- the ledger ----------------------------------------------------------------------------------
+
+
+def _ranges(entries: list[Entry], found: Audit) -> None:
+    """Every batch starts where the one before ended; what was given up was given up in so many words."""
+    at: dict[str, int] = {}
+    for entry in entries:
+        for partition, position in entry.rebased.items():
+            at[partition] = position
+            found.notes.append(f"entry {entry.number}: partition {partition} begins anew at {position}")
+        for partition, (start, end) in entry.gaps.items():
+            found.notes.append(f"entry {entry.number}: positions {start} to {end - 1} of partition {partition} were given up")
+            _line(found, partition, start).gaps.append((start, end))
+            at[partition] = end
+        if entry.number == 1:
+            at = dict(entry.ends)
+        for partition, (start, end) in entry.ranges.items():
+            if at.setdefault(partition, start) != start:
+                found.wrong.append(f"entry {entry.number}: partition {partition} starts at {start}, the one before ended at {at[partition]}")
+            line = _line(found, partition, start)
+            line.end, at[partition] = end, end
+            line.counts = line.counts + entry.counts.get(partition, Counts())
+        if {p: at[p] for p in entry.ends if p in at} != {p: end for p, end in entry.ends.items() if p in at}:
+            found.wrong.append(f"entry {entry.number}: its ends do not follow from its ranges")
+
+
+def _line(found: Audit, partition: str, start: int) -> PartitionAccount:
+    return found.partitions.setdefault(partition, PartitionAccount(start, start))
+
+
+def _sums(entries: list[Entry], found: Audit) -> None:
+    """Per partition and batch every message is accounted for, and the tables got what was counted."""
+    for entry in entries:
+        for partition, counts in entry.counts.items():
+            if not counts.accounted:
+                found.wrong.append(f"entry {entry.number}: partition {partition} read {counts.read} messages and accounts for another number")
+        rows = sum(portion.rows for name, portion in entry.tables.items() if name != LETTERS)
+        dead = entry.tables[LETTERS].rows if LETTERS in entry.tables else 0
+        if (rows, dead) != (entry.total.rows, entry.total.dead):
+            found.wrong.append(f"entry {entry.number}: its tables hold {rows} rows and {dead} dead letters, its partitions {entry.total.rows} and {entry.total.dead}")
+
+
+# --- the tables ----------------------------------------------------------------------------------
+
+
+def _table(name: str, head: int, entries: list[Entry], catalog: Catalog, found: Audit) -> None:
+    listed = {entry.number: entry.tables[name] for entry in entries if name in entry.tables}
+    line = found.tables[name] = TableLine(len(listed), sum(portion.rows for portion in listed.values()))
+    state = _settled(name, head, catalog)
+    if state is None:
+        found.wrong.append(f"table {name} is not there; batches {min(listed)} to {head} belong in it")
+        return
+    line.version, line.files = state.version, len(state.live)
+    if state.carried < head:
+        late = [number for number in listed if number > state.carried]
+        found.wrong.append(f"table {name} does not carry batch {', '.join(map(str, late[:10]))} yet: it is parked, or the app is down")
+    if state.missing:
+        found.wrong.append(f"table {name} refers to {len(state.missing)} files that are gone, such as {state.missing[0]}")
+    expected = [number for number in listed if number <= state.carried]
+    _batches(name, expected, state, found)
+    line.recounted = sum(state.live.values())
+    _files(name, {number: listed[number] for number in expected}, state, found)
+
+
+def _settled(name: str, head: int, catalog: Catalog) -> TableAccount | None:
+    """The table's account; while the app runs, a commit may be on its way."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        state = account(catalog.location(name), catalog.app, catalog.options)
+        if (state is not None and state.carried >= head) or time.monotonic() > deadline:
+            return state
+        time.sleep(0.2)
+
+
+def _batches(name: str, expected: list[int], state: TableAccount, found: Audit) -> None:
+    told = list(state.batches)
+    reachable = [number for number in expected if not told or number >= told[0]]
+    if len(told) != len(set(told)):
+        twice = sorted({number for number in told if told.count(number) > 1})
+        found.wrong.append(f"table {name} carries batch {', '.join(map(str, twice))} more than once")
+    if absent := sorted(set(reachable) - set(told)):
+        if state.since == 0 or told:
+            found.wrong.append(f"table {name} never got batch {', '.join(map(str, absent[:10]))}")
+    if len(reachable) < len(expected):
+        found.notes.append(f"table {name}: its log tells of batches only since version {state.since}; older ones are proved by totals")
+
+
+def _files(name: str, portions: Mapping[int, Portion], state: TableAccount, found: Audit) -> None:
+    for number, portion in portions.items():
+        for file in portion.files or ():
+            if file.path in state.live:
+                if state.live[file.path] != file.rows:
+                    found.wrong.append(f"table {name}, batch {number}: {file.path} holds {state.live[file.path]} rows, the ledger says {file.rows}")
+            elif not state.rewritten and file.path not in state.missing:
+                found.wrong.append(f"table {name}, batch {number}: {file.path} is not part of the table")
+    rows, counted = sum(portion.rows for portion in portions.values()), sum(state.live.values())
+    if state.rewritten:
+        found.notes.append(f"table {name}: others rewrote it ({state.rewritten}); since then rows cannot be recounted by batch")
+    elif state.foreign_commits:
+        found.notes.append(f"table {name}: {state.foreign_commits} commits are not ours; its total includes their rows")
+    elif counted != rows and not state.missing:
+        found.wrong.append(f"table {name} holds {counted} rows, the ledger accounts for {rows}")

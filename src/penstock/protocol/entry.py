@@ -1,0 +1,137 @@
+"""An entry of the ledger: everything that makes a decided batch reach its tables, whoever dies.
+
+The text form is JSON that `cat`, DuckDB and `spark.read.json` can read. Fields are only ever
+added; an entry of an older release stays readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from penstock.contracts import File, Identity, Share
+from penstock.schema import columns
+
+Range = tuple[int, int]
+
+
+class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of the messages of one partition in one batch."""
+
+    read: int = 0
+    rows: int = 0
+    dead: int = 0
+    filtered: int = 0
+    tombstones: int = 0
+    skipped: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(a + b for a, b in zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)))
+
+    @property
+    def accounted(self) -> bool:
+        return self.read == self.rows + self.dead + self.filtered + self.tombstones + self.skipped
+
+
+class Portion(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a batch holds for one table. Emptied of its files once the table carries it for long."""
+
+    rows: int
+    previous: int
+    schema: dict[str, str]
+    partition_by: list[str] = []
+    is_new: bool = False
+    files: list[File] | None = None
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where the app writes. Changing it under a running app is refused."""
+
+    format: str
+    base: str
+    dead_letters: str
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One number of the ledger: a claim (no ranges) or a batch."""
+
+    number: int
+    id: str
+    app: str
+    instance: str
+    time: str
+    config: str
+    source: Identity
+    place: Place
+    ends: dict[str, int]  # every partition: where the next batch starts
+    ranges: dict[str, Range] = {}
+    gaps: dict[str, Range] = {}  # positions given up by an operator's word
+    rebased: dict[str, int] = {}  # partitions whose positions begin anew, and where
+    counts: dict[str, Counts] = {}
+    reasons: dict[str, int] = {}  # dead letters by code
+    tables: dict[str, Portion] = {}
+    routing: str = ""  # side file: which position went to which table
+    # For every table the app ever wrote to, so that a restart reads a few entries, not all:
+    heads: dict[str, int] = {}  # newest entry that lists it
+    ids: dict[str, str] = {}  # its id, once known
+    carried: dict[str, int] = {}  # a batch it surely carries
+    stripped: bool = False
+
+    @property
+    def is_claim(self) -> bool:
+        return not self.ranges
+
+    @property
+    def total(self) -> Counts:
+        return sum(self.counts.values(), Counts())
+
+    def manifest(self) -> dict[str, Any]:
+        """The entry without file lists and without what is known of other tables: small enough
+        to ride in every table commit, enough to rebuild a lost ledger."""
+        bare = msgspec.structs.replace(self, tables={}, heads={}, ids={}, carried={})
+        found: dict[str, Any] = msgspec.to_builtins(bare)
+        return found
+
+    def share(self, name: str) -> Share:
+        """What one table must take of this batch."""
+        portion = self.tables[name]
+        return Share(
+            app=self.app,
+            batch=self.number,
+            previous=portion.previous,
+            schema=columns(portion.schema),
+            partition_by=tuple(portion.partition_by),
+            files=tuple(portion.files or ()),
+            ends=self.ends,
+            manifest=self.manifest(),
+            is_new=portion.is_new,
+        )
+
+
+def encode(entry: Entry) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(entry), indent=1)
+
+
+_decoder = msgspec.json.Decoder(Entry)
+
+
+def decode(text: bytes) -> Entry:
+    return _decoder.decode(text)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the writer of an entry knows of the tables at that moment."""
+
+    ids: Mapping[str, str]
+    carried: Mapping[str, int]
+
+
+def strip(entry: Entry) -> Entry:
+    """The entry without what only an uncarried batch needs. Its number stays taken for ever."""
+    emptied = {name: msgspec.structs.replace(portion, files=None) for name, portion in entry.tables.items()}
+    return msgspec.structs.replace(entry, tables=emptied, stripped=True)

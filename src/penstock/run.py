@@ -1,0 +1,102 @@
+"""Running a pipeline for real: Spark, threads and signals around the loop."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from penstock.config.load import fingerprint
+from penstock.config.parts import part
+from penstock.crew import Threads
+from penstock.engine.session import open_context
+from penstock.engine.spark import SparkEngine
+from penstock.instance import Surroundings
+from penstock.loop import Until
+from penstock.loop import run as loop
+from penstock.observe import Observer, Silence
+from penstock.pipeline import Pipeline, Spark
+from penstock.protocol.begin import Accepted
+from penstock.storage import Storage, absolute, child
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def run(
+    pipeline: Pipeline,
+    *,
+    until: Until | None = None,
+    accepted: Accepted | None = None,
+    spark: SparkSession | None = None,
+    observer: Observer | None = None,
+    handle_signals: bool = False,
+) -> None:
+    """Land a pipeline's source in its tables until it is told to stop.
+
+    A Spark session that exists is used as it is. SIGTERM and SIGINT finish the batch in hand if
+    `handle_signals` is set; a second one ends the process at once.
+    """
+    crew = Threads()
+    context, ours = (spark.sparkContext, False) if spark is not None else open_context(pipeline.app, pipeline.spark)
+    try:
+        with _stopping(crew, install=handle_signals) as stop:
+            around = Surroundings(
+                engine=SparkEngine(context),
+                crew=crew,
+                open_table=part("tables", pipeline.tables.format),
+                observer=observer or Silence(),
+                config=fingerprint(pipeline),
+                stop=stop,
+            )
+            loop(pipeline, around, ledger_storage(pipeline), until or Until(), accepted or Accepted())
+    finally:
+        crew.close()
+        if ours:
+            _stop_quietly(context)
+
+
+def ledger_storage(pipeline: Pipeline) -> Storage:
+    """Where the app's own files are: by default beside its tables."""
+    base = absolute(pipeline.tables.base)
+    location = absolute(pipeline.ledger.path) if pipeline.ledger.path else child(base, "_penstock", pipeline.app)
+    options = {name: value.get_secret_value() for name, value in pipeline.tables.storage.items()}
+    return Storage(location, options, fsync=pipeline.fsync)
+
+
+def with_spark(pipeline: Pipeline, master: str | None, conf: dict[str, str]) -> Pipeline:
+    """The pipeline with what the command line says about Spark."""
+    spark = Spark(master=master or pipeline.spark.master, conf={**pipeline.spark.conf, **conf})
+    return pipeline.model_copy(update={"spark": spark})
+
+
+@contextmanager
+def _stopping(crew: Threads, *, install: bool) -> Iterator[Any]:
+    """Turn the first signal into a wish to stop, and the second into an end."""
+    wished: list[int] = []
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if wished:
+            os._exit(128 + number)
+        wished.append(number)
+        crew.wake()
+
+    if not install:
+        yield lambda: False
+        return
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield lambda: bool(wished)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stop_quietly(context: Any) -> None:
+    try:
+        context.stop()
+    except Exception:
+        return  # it is gone already, and that was reported

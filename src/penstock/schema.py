@@ -1,0 +1,279 @@
+"""What a row is made of: columns and their types, and how two ideas of them become one.
+
+Types have one written form, used in YAML, in the ledger and in messages to people:
+``long``, ``array<string>``, ``struct<sku: string, qty: long>``, ``decimal(10, 2)``.
+``json`` is a string column that holds the JSON text of whatever came.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+SCALARS = frozenset(
+    "string long int short byte double float boolean date timestamp timestamp_ntz binary json nothing".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision}, {self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    of: Type
+
+    def __str__(self) -> str:
+        return f"array<{self.of}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Text to something: the only map that JSON knows."""
+
+    of: Type
+
+    def __str__(self) -> str:
+        return f"map<string, {self.of}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    name: str
+    type: Type
+    required: bool = False
+
+    def __str__(self) -> str:
+        plain = re.fullmatch(r"[A-Za-z_]\w*", self.name, re.ASCII)
+        name = self.name if plain else "`" + self.name.replace("`", "``") + "`"
+        return f"{name}: {self.type}{' not null' if self.required else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    fields: tuple[Field, ...] = ()
+
+    def __str__(self) -> str:
+        return f"struct<{', '.join(map(str, self.fields))}>"
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __contains__(self, name: str) -> bool:
+        return any(field.name == name for field in self.fields)
+
+    def get(self, name: str) -> Field | None:
+        return next((field for field in self.fields if field.name == name), None)
+
+    def without(self, names: Iterable[str]) -> Struct:
+        dropped = set(names)
+        return Struct(tuple(field for field in self.fields if field.name not in dropped))
+
+
+Type = Scalar | Decimal | Array | Map | Struct
+Schema = Struct
+
+STRING, LONG, DOUBLE, BOOLEAN = Scalar("string"), Scalar("long"), Scalar("double"), Scalar("boolean")
+JSON, NOTHING, INT, TIMESTAMP, DATE = Scalar("json"), Scalar("nothing"), Scalar("int"), Scalar("timestamp"), Scalar("date")
+
+
+# --- written form --------------------------------------------------------------------------------
+
+_TOKEN = re.compile(r"\s*(?:(?P<name>[A-Za-z_]\w*)|`(?P<quoted>(?:[^`]|``)*)`|(?P<number>\d+)|(?P<mark>[<>(),:]))")
+
+
+class _Words:
+    """The words of a written type, one after the other."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+
+    def next(self, *wanted: str) -> str:
+        found = _TOKEN.match(self.text, self.at)
+        word = found and (found["name"] or found["number"] or found["mark"] or found["quoted"])
+        if not found or word is None or (wanted and word not in wanted):
+            hope = " or ".join(f"'{w}'" for w in wanted) or "a name or a type"
+            raise ValueError(f"'{self.text}' is not a type: expected {hope} at character {self.at + 1}")
+        self.at = found.end()
+        return word.replace("``", "`") if found["quoted"] is not None else word
+
+    def follows(self, word: str) -> bool:
+        found = _TOKEN.match(self.text, self.at)
+        return found is not None and found.group().strip() == word
+
+
+def parse(text: str) -> Type:
+    """The type that a written form means; ValueError says where it goes wrong."""
+    words = _Words(text)
+    found = _type(words)
+    if text[words.at :].strip():
+        raise ValueError(f"'{text}' is not a type: nothing may follow character {words.at}")
+    return found
+
+
+def _type(words: _Words) -> Type:
+    name = words.next()
+    match name:
+        case "array":
+            words.next("<")
+            found: Type = Array(_type(words))
+            words.next(">")
+            return found
+        case "map":
+            for mark in ("<", "string", ","):
+                words.next(mark)
+            found = Map(_type(words))
+            words.next(">")
+            return found
+        case "struct":
+            return _struct(words)
+        case "decimal":
+            words.next("(")
+            precision = int(words.next())
+            words.next(",")
+            scale = int(words.next())
+            words.next(")")
+            return Decimal(precision, scale)
+    if name not in SCALARS or name == "nothing":
+        raise ValueError(f"'{name}' is not a type; there are {', '.join(sorted(SCALARS - {'nothing'}))}, array, map, struct and decimal")
+    return Scalar(name)
+
+
+def _struct(words: _Words) -> Struct:
+    words.next("<")
+    fields: list[Field] = []
+    while not words.follows(">"):
+        if fields:
+            words.next(",")
+        name = words.next()
+        words.next(":")
+        fields.append(_field(words, name))
+    words.next(">")
+    return Struct(tuple(fields))
+
+
+def _field(words: _Words, name: str) -> Field:
+    found = _type(words)
+    required = words.follows("not")
+    if required:
+        words.next("not")
+        words.next("null")
+    return Field(name, found, required)
+
+
+def columns(written: Mapping[str, str]) -> Schema:
+    """A schema from its columns, each in written form."""
+    fields = []
+    for name, text in written.items():
+        words = _Words(text)
+        fields.append(_field(words, name))
+        if text[words.at :].strip():
+            raise ValueError(f"column '{name}': '{text}' is not a type")
+    return Struct(tuple(fields))
+
+
+def written(schema: Schema) -> dict[str, str]:
+    """The columns of a schema, each in written form: the inverse of `columns`."""
+    return {f.name: f"{f.type}{' not null' if f.required else ''}" for f in schema}
+
+
+# --- two ideas of a type become one --------------------------------------------------------------
+
+
+def merge(one: Type, other: Type) -> Type:
+    """What was seen in some messages and what was seen in others, as one type.
+
+    Integers and fractions make fractions; any other mixture is kept as JSON text, so that
+    nothing is altered. The order of merging does not matter.
+    """
+    if one == other or other == NOTHING:
+        return one
+    if one == NOTHING:
+        return other
+    if isinstance(one, Array) and isinstance(other, Array):
+        return Array(merge(one.of, other.of))
+    if isinstance(one, Struct) and isinstance(other, Struct):
+        return _merge_fields(one, other)
+    if {one, other} == {LONG, DOUBLE}:
+        return DOUBLE
+    return JSON
+
+
+def _merge_fields(one: Struct, other: Struct) -> Struct:
+    found = {field.name: field.type for field in one}
+    for field in other:
+        found[field.name] = merge(found[field.name], field.type) if field.name in found else field.type
+    return Struct(tuple(Field(name, found[name]) for name in sorted(found)))
+
+
+def settled(schema: Schema) -> Schema:
+    """A seen schema as a table can have it: what was only ever null has no column yet,
+    an array whose elements were never seen holds JSON text."""
+    fields = ((f.name, _settle(f.type)) for f in schema)
+    return Struct(tuple(Field(name, kind) for name, kind in fields if kind is not None))
+
+
+def _settle(kind: Type) -> Type | None:
+    if kind == NOTHING:
+        return None
+    if isinstance(kind, Array):
+        return Array(_settle(kind.of) or JSON)
+    if isinstance(kind, Struct):
+        inner = settled(kind)
+        return inner if inner.fields else None
+    return kind
+
+
+def extended(table: Schema, seen: Schema) -> Schema:
+    """A table's schema with the columns it lacks, also inside structs. What it has, it keeps:
+    a seen value that does not fit is the message's trouble, not the table's."""
+    known = {field.name: field for field in table}
+    fields = [Field(f.name, _extend(f.type, seen.get(f.name)), f.required) for f in table]
+    fields += [field for field in settled(seen) if field.name not in known]
+    return Struct(tuple(fields))
+
+
+def _extend(have: Type, seen: Field | None) -> Type:
+    kind = seen.type if seen else NOTHING
+    if isinstance(have, Struct) and isinstance(kind, Struct):
+        return extended(have, kind)
+    if isinstance(have, Array) and isinstance(kind, Array):
+        return Array(_extend(have.of, Field("element", kind.of)))
+    return have
+
+
+def holds(table: Schema, files: Schema) -> str | None:
+    """Why a table cannot show files of this schema as they are; None if it can.
+    Columns that the table lacks altogether are no obstacle here: they can be added."""
+    for have in table:
+        field = files.get(have.name)
+        if have.required and not (field and field.required):
+            return f"column '{have.name}' must not be null in the table, and may be in the files"
+        if field and (why := _conflict(have.type, field.type)):
+            return f"column '{have.name}' {why}"
+    return None
+
+
+def _conflict(have: Type, files: Type) -> str | None:
+    if isinstance(have, Struct) and isinstance(files, Struct):
+        return holds(have, files)
+    if isinstance(have, Array) and isinstance(files, Array):
+        return _conflict(have.of, files.of)
+    text = {STRING, JSON}
+    if have == files or (have in text and files in text):
+        return None
+    return f"is {have} in the table and {files} in the files"

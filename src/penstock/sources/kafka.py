@@ -1,0 +1,224 @@
+"""A Kafka topic as a source: what it holds (on the driver), and exactly one slice of it (on a worker)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from pydantic import AfterValidator, Field, SecretStr
+
+from penstock.contracts import Bound, Identity, Positions, ShortRead, Slice
+from penstock.errors import broker_away, topic_missing
+from penstock.messages import Details, Messages
+from penstock.pipeline import Declared
+
+RUN = 20_000  # messages handed on together
+FETCH = 1_000  # messages asked of the client at once: more costs more per message
+POLL = 0.02  # seconds: `consume` waits for the full number, and the last ones may be transaction markers
+PATIENCE = 60.0  # seconds without any sign of life before a task gives up
+ANSWER = 15.0  # seconds for an administrative question
+
+_GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
+_OUT_OF_RANGE = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
+
+# What a pipeline may tell the client. The rest is ours to set, or (plugins, callbacks) nobody's.
+_PASSED_ON = ("security.", "sasl.", "ssl.", "socket.", "fetch.", "queued.", "metadata.", "client.", "reconnect.", "retry.",
+              "broker.", "connections.", "receive.", "message.", "check.crcs", "enable.ssl.", "api.version.", "debug")  # fmt: skip
+_OURS = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "auto.offset.reset": "error",
+    "allow.auto.create.topics": False,
+}
+_QUICK = {
+    # A full local queue otherwise stops fetching for a second.
+    "fetch.queue.backoff.ms": 2,
+    # Small queues bound what is read past the end of a slice, and a worker's memory.
+    "queued.max.messages.kbytes": 4096,
+    "fetch.message.max.bytes": 2 * 2**20,
+}
+
+T = TypeVar("T")
+
+_log = logging.getLogger("penstock.kafka")
+_log.addHandler(logging.NullHandler())
+_clients: dict[tuple[str, ...], Any] = {}
+
+
+def _start(written: str) -> str:
+    if written in ("earliest", "latest"):
+        return written
+    try:
+        if datetime.fromisoformat(written).tzinfo is not None:
+            return written
+    except ValueError:
+        pass
+    raise ValueError("is neither 'earliest', 'latest' nor a time with its zone such as 2026-01-31T12:00:00Z")
+
+
+def _settings(given: dict[str, SecretStr]) -> dict[str, SecretStr]:
+    for name in given:
+        if name in _OURS:
+            raise ValueError(f"sets '{name}', which penstock needs to be '{_OURS[name]}'")
+        if not name.startswith(_PASSED_ON) or name == "client.id":
+            raise ValueError(f"sets '{name}', which is not a setting that penstock passes on to the Kafka client")
+    return given
+
+
+class KafkaSource(Declared):
+    """One topic. Only committed records are seen; group offsets are published, never followed."""
+
+    servers: str = Field(min_length=1)
+    topic: str = Field(min_length=1)
+    start: Annotated[str, AfterValidator(_start)] = "earliest"
+    group: str | None = None
+    settings: Annotated[dict[str, SecretStr], AfterValidator(_settings)] = {}
+
+    # --- on the driver
+
+    def identity(self) -> Identity:
+        admin = self._admin()
+        cluster = self._ask(lambda: admin.list_topics(timeout=ANSWER)).cluster_id
+        asked = admin.describe_topics(TopicCollection([self.topic]), request_timeout=ANSWER)
+        topic = self._ask(asked[self.topic].result)
+        return Identity(name=f"kafka:{self.topic}", home=str(cluster), incarnation=str(topic.topic_id))
+
+    def bounds(self) -> Mapping[str, Bound]:
+        known = self._ask(lambda: self._admin().list_topics(self.topic, timeout=ANSWER)).topics[self.topic]
+        if known.error is not None:
+            raise self._meaning(known.error)
+        places = [TopicPartition(self.topic, number) for number in known.partitions]
+        first = self._offsets(places, OffsetSpec.earliest())
+        ends = self._offsets(places, OffsetSpec.latest())
+        begin = self._begin(places, first, ends)
+        return {str(p): Bound(first[p], ends[p], begin[p]) for p in sorted(ends)}
+
+    def publish(self, app: str, positions: Positions) -> None:
+        places = [TopicPartition(self.topic, int(p), offset) for p, offset in positions.items()]
+        asked = self._admin().alter_consumer_group_offsets([ConsumerGroupTopicPartitions(self.group or app, places)])
+        for answer in asked.values():
+            for place in self._ask(answer.result).topic_partitions:
+                if place.error is not None:
+                    raise self._meaning(place.error)
+
+    def _begin(self, places: list[TopicPartition], first: dict[int, int], ends: dict[int, int]) -> dict[int, int]:
+        if self.start in ("earliest", "latest"):
+            return first if self.start == "earliest" else ends
+        since = OffsetSpec.for_timestamp(int(datetime.fromisoformat(self.start).timestamp() * 1000))
+        found = self._offsets(places, since)
+        return {p: offset if offset >= 0 else ends[p] for p, offset in found.items()}  # -1: nothing that late
+
+    def _offsets(self, places: list[TopicPartition], spec: OffsetSpec) -> dict[int, int]:
+        asked = self._admin().list_offsets(
+            dict.fromkeys(places, spec), isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=ANSWER
+        )
+        return {place.partition: self._ask(answer.result).offset for place, answer in asked.items()}
+
+    # --- on a worker
+
+    def read(self, piece: Slice) -> Iterator[Messages]:
+        consumer = self._consumer()
+        try:
+            consumer.assign([TopicPartition(self.topic, int(piece.partition), piece.start)])
+            at = piece.start
+            while at < piece.end:
+                run, at = self._run(consumer, piece, at)
+                if run:
+                    yield self._messages(piece.partition, run)
+        except KafkaException as cause:
+            self._forget(consumer)
+            raise self._meaning(cause.args[0]) from cause
+        except BaseException:
+            self._forget(consumer)
+            raise
+        consumer.unassign()  # stop reading ahead; the connection stays for the worker's next task
+
+    def _run(self, consumer: Consumer, piece: Slice, at: int) -> tuple[list[Message], int]:
+        """Messages of the slice from a position on, up to a run of them, and the position after it."""
+        run: list[Message] = []
+        deadline = time.monotonic() + PATIENCE
+        while at < piece.end and len(run) < RUN:
+            got = consumer.consume(min(FETCH, piece.end - at), POLL)
+            if not got:
+                if time.monotonic() > deadline:
+                    raise broker_away(self.servers, f"partition {piece.partition} stands still at {at}")
+                continue
+            if list(map(Message.error, got)).count(None) != len(got):
+                got, at = self._events(got, at)
+            if got:
+                at = max(at, got[-1].offset() + 1)
+                run += got if at <= piece.end else [m for m in got if m.offset() < piece.end]
+                deadline = time.monotonic() + PATIENCE
+        return run, at
+
+    def _events(self, got: list[Message], at: int) -> tuple[list[Message], int]:
+        """Take the client's own events out of what it gave. The end of the log counts as a place
+        reached: what lies between the last message and it are markers and aborted records."""
+        for message in got:
+            error = message.error()
+            if error is None:
+                continue
+            if error.code() == KafkaError._PARTITION_EOF:
+                at = max(at, message.offset())
+            elif error.code() in _GONE | _OUT_OF_RANGE:
+                raise ShortRead(f"partition {message.partition()} at {at}: {error.str()}")
+            elif not (error.retriable() or error.code() in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)):
+                raise self._meaning(error)
+        return [message for message in got if message.error() is None], at
+
+    def _messages(self, partition: str, run: list[Message]) -> Messages:
+        def details(at: int) -> Details:
+            kind, stamp = run[at].timestamp()
+            return Details(run[at].key(), run[at].headers() or [], stamp if kind else None)
+
+        positions = np.fromiter(map(Message.offset, run), np.int64, len(run))
+        values = pa.array(list(map(Message.value, run)), pa.binary())
+        return Messages(self.topic, partition, positions, values, details)
+
+    # --- the client
+
+    def _client(self, make: type[Any], extra: Mapping[str, Any]) -> Any:
+        given = {name: value.get_secret_value() for name, value in self.settings.items()}
+        config = {"bootstrap.servers": self.servers, "log.connection.close": False, **extra, **given}
+        key = (make.__name__, *(f"{name}={value}" for name, value in sorted(config.items())))
+        if key not in _clients:
+            _clients[key] = make(config, logger=_log)
+        return _clients[key]
+
+    def _admin(self) -> AdminClient:
+        return self._client(AdminClient, {})
+
+    def _consumer(self) -> Consumer:
+        return self._client(Consumer, {"group.id": "penstock-reader", **_QUICK, **_OURS})
+
+    def _forget(self, consumer: Consumer) -> None:
+        for key in [key for key, client in _clients.items() if client is consumer]:
+            del _clients[key]
+        consumer.close()
+
+    def _ask(self, question: Callable[[], T]) -> T:
+        try:
+            return question()
+        except KafkaException as cause:
+            raise self._meaning(cause.args[0]) from cause
+
+    def _meaning(self, error: KafkaError) -> Exception:
+        return topic_missing(self.topic, self.servers) if error.code() in _GONE else broker_away(self.servers, error.str())

@@ -1,0 +1,1 @@
+"""Where rows end: the only place that knows a table format."""

@@ -1,0 +1,71 @@
+"""What a Delta table's own log and files say of an app's batches: for audits, which trust nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from penstock.errors import Unavailable
+from penstock.storage import Storage
+from penstock.tables.delta import transaction
+
+# What leaves the rows of earlier batches where they are.
+_HARMLESS = {"WRITE", "CREATE TABLE", "ADD COLUMN", "SET TBLPROPERTIES", "STREAMING UPDATE", "VACUUM START", "VACUUM END"}
+
+
+@dataclass(frozen=True)
+class TableAccount:
+    """One table, looked at from outside."""
+
+    version: int
+    carried: int
+    batches: tuple[int, ...]  # of this app, as the log lists them, oldest first
+    since: int  # the oldest version that the log still tells about
+    rewritten: str  # the newest operation that moved or removed rows of earlier batches; empty if none
+    live: Mapping[str, int]  # file → rows, counted in the file itself
+    missing: tuple[str, ...]  # files that the table refers to and that are not there
+    foreign_commits: int
+
+
+def account(location: str, app: str, options: Mapping[str, str]) -> TableAccount | None:
+    """The account of a table; None if there is no table."""
+    try:
+        handle = deltalake.DeltaTable(location, storage_options=dict(options))
+        history = handle.history()
+        paths = [_relative(uri, location) for uri in handle.file_uris()]
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError) as cause:
+        raise Unavailable("table.unavailable", f"could not read {location}: {str(cause).partition(chr(10))[0][:300]}") from cause
+    storage = Storage(location, options)
+    missing = set(storage.missing(paths))
+    ours = [commit for commit in history if commit.get("penstock.app") == app]
+    moved = [c for c in history if c["operation"] not in _HARMLESS and not c["operation"].startswith("CREATE")]
+    return TableAccount(
+        version=handle.version(),
+        carried=handle.transaction_version(transaction(app)) or 0,
+        batches=tuple(int(commit["penstock.batch"]) for commit in reversed(ours)),
+        since=min((int(commit["version"]) for commit in history), default=0),
+        rewritten=f"{moved[0]['operation']} in version {moved[0]['version']}" if moved else "",
+        live={path: _rows(storage, path) for path in paths if path not in missing},
+        missing=tuple(sorted(missing)),
+        foreign_commits=sum("penstock.app" not in c and "penstock.evolves" not in c for c in history),
+    )
+
+
+def _rows(storage: Storage, path: str, guess: int = 65_536) -> int:
+    """The rows of a Parquet file, from its footer: length and magic are its last eight bytes."""
+    tail = storage.tail(path, guess)
+    length = int.from_bytes(tail[-8:-4], "little") + 8
+    if length > len(tail):
+        tail = storage.tail(path, length)
+    return int(pq.read_metadata(pa.BufferReader(tail)).num_rows)
+
+
+def _relative(uri: str, location: str) -> str:
+    return uri.removeprefix("file://").removeprefix(location.removeprefix("file://")).lstrip("/")

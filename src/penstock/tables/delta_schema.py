@@ -1,0 +1,109 @@
+"""Schemas between penstock and Delta, in Delta's own JSON form.
+
+A column that holds JSON text is a string to Delta. Its real type stands in the column's
+metadata, so that it is still known after a restart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import deltalake
+
+from penstock.schema import JSON, STRING, Array, Decimal, Field, Map, Scalar, Schema, Struct, Type, parse
+
+WRITTEN = "penstock.type"
+_TO_DELTA = {"int": "integer", "json": "string"}
+_FROM_DELTA = {"integer": "int"}
+
+
+def to_delta(schema: Schema) -> deltalake.Schema:
+    return deltalake.Schema.from_json(json.dumps(_struct_to(schema, top=True)))
+
+
+def fields_to_delta(schema: Schema) -> list[deltalake.Field]:
+    return list(to_delta(schema).fields)
+
+
+def _struct_to(struct: Struct, *, top: bool = False) -> dict[str, Any]:
+    return {"type": "struct", "fields": [_field_to(field, top=top) for field in struct]}
+
+
+def _field_to(field: Field, *, top: bool) -> dict[str, Any]:
+    metadata = {WRITTEN: str(field.type)} if top and _has_json(field.type) else {}
+    return {"name": field.name, "type": _type_to(field.type), "nullable": not field.required, "metadata": metadata}
+
+
+def _type_to(kind: Type) -> Any:
+    if isinstance(kind, Scalar):
+        return _TO_DELTA.get(kind.name, kind.name)
+    if isinstance(kind, Decimal):
+        return f"decimal({kind.precision},{kind.scale})"
+    if isinstance(kind, Array):
+        return {"type": "array", "elementType": _type_to(kind.of), "containsNull": True}
+    if isinstance(kind, Map):
+        return {"type": "map", "keyType": "string", "valueType": _type_to(kind.of), "valueContainsNull": True}
+    return _struct_to(kind)
+
+
+def _has_json(kind: Type) -> bool:
+    if isinstance(kind, Array | Map):
+        return _has_json(kind.of)
+    if isinstance(kind, Struct):
+        return any(_has_json(field.type) for field in kind)
+    return kind == JSON
+
+
+class Foreign(Exception):
+    """A type that penstock has no word for, in a table somebody else made."""
+
+
+def from_delta(schema: deltalake.Schema) -> Schema:
+    return _struct_from(json.loads(schema.to_json()))
+
+
+def _struct_from(struct: dict[str, Any]) -> Struct:
+    return Struct(tuple(_field_from(field) for field in struct["fields"]))
+
+
+def _field_from(field: dict[str, Any]) -> Field:
+    found = _type_from(field["type"])
+    noted = field["metadata"].get(WRITTEN)
+    return Field(field["name"], _noted(found, parse(noted)) if noted else found, not field["nullable"])
+
+
+def _noted(found: Type, noted: Type) -> Type:
+    """What the table has now, with JSON text where it was noted: columns may have been added since."""
+    if isinstance(found, Array) and isinstance(noted, Array):
+        return Array(_noted(found.of, noted.of))
+    if isinstance(found, Map) and isinstance(noted, Map):
+        return Map(_noted(found.of, noted.of))
+    if isinstance(found, Struct) and isinstance(noted, Struct):
+        names = {field.name: field.type for field in noted}
+        return Struct(tuple(Field(f.name, _noted(f.type, names.get(f.name, f.type)), f.required) for f in found))
+    return JSON if (found, noted) == (STRING, JSON) else found
+
+
+def _type_from(kind: Any) -> Type:
+    if isinstance(kind, str):
+        return _scalar_from(kind)
+    match kind["type"]:
+        case "array":
+            return Array(_type_from(kind["elementType"]))
+        case "map" if kind["keyType"] == "string":
+            return Map(_type_from(kind["valueType"]))
+        case "struct":
+            return _struct_from(kind)
+    raise Foreign(f"{kind['type']} with keys of type {kind.get('keyType')}")
+
+
+def _scalar_from(name: str) -> Type:
+    found = re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", name)
+    if found:
+        return Decimal(int(found[1]), int(found[2]))
+    try:
+        return parse(_FROM_DELTA.get(name, name))
+    except ValueError:
+        raise Foreign(name) from None

@@ -1,0 +1,33 @@
+"""Type names come from messages, so they are hostile; table names are folders, so they must be safe.
+
+A name is one path segment of `[A-Za-z0-9._-]` that begins with neither `.` nor `_`. Anything else
+is percent-escaped, byte by byte and reversibly, so no two types ever share a folder.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote_to_bytes
+
+LONGEST = 200
+
+_SAFE = re.compile(rb"[A-Za-z0-9._-]")
+
+
+def table_name(type: str) -> str:
+    """The folder of a type's table. Raises ValueError where there can be none."""
+    if not type:
+        raise ValueError("an empty type has no table")
+    raw = type.encode("utf-8", "surrogatepass")
+    escaped = "".join(
+        chr(byte) if _SAFE.fullmatch(bytes([byte])) and not (at == 0 and byte in b"._") else f"%{byte:02X}"
+        for at, byte in enumerate(raw)
+    )
+    if len(escaped) > LONGEST:
+        raise ValueError(f"the type's name makes a folder name of {len(escaped)} characters, the limit is {LONGEST}")
+    return escaped
+
+
+def type_name(table: str) -> str:
+    """The type whose table has this name: the inverse of `table_name`."""
+    return unquote_to_bytes(table).decode("utf-8", "surrogatepass")
