@@ -37,5 +37,3 @@ def arrow_type(kind: Type) -> pa.DataType:
 
 def arrow_schema(schema: Schema) -> pa.Schema:
     return pa.schema([pa.field(f.name, arrow_type(f.type), nullable=not f.required) for f in schema])
-
-

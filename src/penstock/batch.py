@@ -81,7 +81,9 @@ def land_batch(slices: Sequence[Slice], engine: Engine, recipe: Recipe, catalog:
     if any(waiting):
         settled = replace(recipe, targets=growth.targets, refused=growth.refused, settled=True)
         second = _run(engine, [pieces for pieces in waiting if pieces], settled)
-        if sum(a.waiting for landed in first for a in landed.accounts) != sum(a.counts.read for landed in second for a in landed.accounts):
+        if sum(a.waiting for landed in first for a in landed.accounts) != sum(
+            a.counts.read for landed in second for a in landed.accounts
+        ):
             raise ShortRead("the messages that waited were not all there when they were read again")
     return _together(first, second, growth)
 

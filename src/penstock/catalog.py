@@ -100,7 +100,9 @@ class Catalog:
     def settle(self, growth: Growth, entry_tables: Iterable[str]) -> None:
         """The batch was decided: what it created and added is known from now on."""
         self.existing |= set(entry_tables)
-        self.targets.update({t: g for t, g in growth.targets.items() if g.name in self.existing and t not in growth.frozen})
+        self.targets.update(
+            {t: g for t, g in growth.targets.items() if g.name in self.existing and t not in growth.frozen}
+        )
 
     def schema(self, target: Target) -> Schema:
         """All columns that files of a table have."""
@@ -113,7 +115,9 @@ class Catalog:
             name = self._new_name(type, targets)
             state = self.open(name).state()
             if state is not None and state.unwritable:
-                raise PenstockError("table.unwritable", f"table '{name}': {state.unwritable}", "choose another base or mend the table")
+                raise PenstockError(
+                    "table.unwritable", f"table '{name}': {state.unwritable}", "choose another base or mend the table"
+                )
             if state is not None:
                 self.know(name, state)
                 known = self.targets[type]

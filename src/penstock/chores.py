@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from penstock.crashpoints import reach
 from penstock.errors import PenstockError
@@ -33,22 +36,20 @@ class Chores:
         head = self._instance.head.number
         if head - self._hinted >= HINT_EVERY:
             self._hinted = head
-            self._start("hint", lambda: self._note(head))
+            self._start("hint", partial(self._note, head))
         if head - self._stripped >= STRIP_EVERY:
             self._stripped = head
-            self._start("strip", lambda: self._instance.ledger.strip(head, self._may_go) and None)
+            self._start("strip", partial(self._instance.ledger.strip, head, self._may_go))
         now = self._around.crew.now()
         if now >= self._publish_at and (number := self._settled()) > self._published:
             self._publish_at = now + PUBLISH_EVERY
-            self._start("publish", lambda: self._publish(number))
+            self._start("publish", partial(self._publish, number))
 
     def finish(self) -> None:
         """Leave things in order for the next start and for lag tools."""
-        for work in (lambda: self._publish(self._settled()), lambda: self._note(self._instance.head.number)):
-            try:
+        for work in (partial(self._publish, self._settled()), partial(self._note, self._instance.head.number)):
+            with suppress(PenstockError):
                 work()
-            except PenstockError:
-                continue
 
     def _settled(self) -> int:
         """The newest batch that every table took, parked ones aside."""
@@ -78,16 +79,14 @@ class Chores:
             for name in entry.tables
         )
 
-    def _start(self, name: str, work) -> None:  # type: ignore[no-untyped-def]
+    def _start(self, name: str, work: Callable[[], object]) -> None:
         if name in self._busy:
             return
         self._busy.add(name)
 
         def go() -> None:
-            try:
+            with suppress(Exception):  # it can wait for the next time
                 work()
-            except Exception:
-                pass  # it can wait for the next time
             self._busy.discard(name)
 
         self._around.crew.spawn(go)

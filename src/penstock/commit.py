@@ -55,7 +55,9 @@ class Line:
 class Commits:
     """The tables of an app, each with its own chain of pending batches."""
 
-    def __init__(self, ledger: Ledger, crew: Crew, open_table: Callable[[str], Table], missing: Missing, reland: Reland) -> None:
+    def __init__(
+        self, ledger: Ledger, crew: Crew, open_table: Callable[[str], Table], missing: Missing, reland: Reland
+    ) -> None:
         self._ledger, self._crew = ledger, crew
         self._open, self._missing, self._reland = open_table, missing, reland
         self._entries: dict[int, Entry] = {}
@@ -109,7 +111,11 @@ class Commits:
 
     @property
     def parked(self) -> dict[str, str]:
-        return {name: line.reason for name, line in self.lines.items() if (line.chain or line.vanished) and self.is_parked(line)}
+        return {
+            name: line.reason
+            for name, line in self.lines.items()
+            if (line.chain or line.vanished) and self.is_parked(line)
+        }
 
     def behind(self, depth: int = DEPTH) -> bool:
         """Is a table that is not parked so many batches behind that deciding more must wait?"""

@@ -151,7 +151,7 @@ def cluster_exchanged(servers: str, recorded: str, found: str) -> SourceLost:
     return SourceLost(
         "source.cluster-exchanged",
         f"the cluster behind {servers} is not the one this app has read: its id was {recorded} and is now {found}",
-        f"correct source.kafka.servers, or run once with --accept-gap cluster={found} to read the new one from its beginning",
+        f"correct source.kafka.servers, or run once with --accept-gap cluster={found} to read it from the start",
     )
 
 
@@ -190,11 +190,14 @@ def fenced(app: str, instance: str, number: int) -> Fenced:
     )
 
 
-def too_many_dead_letters(share: float, limit: float, read: int, reasons: Mapping[str, int], example: str) -> TooManyDeadLetters:
+def too_many_dead_letters(
+    share: float, limit: float, read: int, reasons: Mapping[str, int], example: str
+) -> TooManyDeadLetters:
     ranked = ", ".join(f"{code} {count:,}" for code, count in sorted(reasons.items(), key=lambda r: -r[1])[:5])
     return TooManyDeadLetters(
         "dead-letters.too-many",
-        f"{share:.1%} of a batch of {read:,} messages would be dead letters (limit {limit:.1%}): {ranked}. First: {example}",
+        f"{share:.1%} of a batch of {read:,} messages would be dead letters (limit {limit:.1%}): {ranked}. "
+        f"First: {example}",
         "nothing of this batch was written; correct the producer or the pipeline, or raise dead_letters.max_share",
     )
 
@@ -209,7 +212,9 @@ def parked_tables(parked: Mapping[str, str]) -> PenstockError:
 
 
 def landing_failed(cause: str) -> PenstockError:
-    return PenstockError("engine.landing-failed", f"the landing job failed: {cause}", "nothing of this batch was written")
+    return PenstockError(
+        "engine.landing-failed", f"the landing job failed: {cause}", "nothing of this batch was written"
+    )
 
 
 def spark_gone(cause: object) -> PenstockError:

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -67,7 +68,7 @@ class Instance:
         while True:
             last = self.patiently(self.ledger.head)
             source = self.patiently(self.pipeline.source.identity)
-            states = self.patiently(lambda: self._states(last))
+            states = self.patiently(partial(self._states, last))
             if last is None:
                 self._first_start(states)
             bounds: Mapping[str, Bound] = self.patiently(self.pipeline.source.bounds)
@@ -91,7 +92,11 @@ class Instance:
         states = {name: state for name, state in found.items() if state is not None or name in known}
         for name, state in states.items():
             if state is not None and state.unwritable:
-                raise refused("table.unwritable", f"penstock cannot write to table '{name}': {state.unwritable}", "choose another base, or rewrite the table without it")
+                raise refused(
+                    "table.unwritable",
+                    f"penstock cannot write to table '{name}': {state.unwritable}",
+                    "choose another base, or rewrite the table without it",
+                )
         return states
 
     def _first_start(self, states: Mapping[str, TableState | None]) -> None:
@@ -184,16 +189,26 @@ class Instance:
         positions again. They are not routed again, and the batch keeps its number."""
         content = self.storage.get(entry.routing)
         if content is None:
-            raise TableRefused("table.files-lost", f"files of batch {entry.number} are gone, and so is the record of what was in them")
+            raise TableRefused(
+                "table.files-lost", f"files of batch {entry.number} are gone, and so is the record of what was in them"
+            )
         same_stream(entry, self.patiently(self.pipeline.source.identity))
-        pieces = [Piece(r.slice, only=r.mask_of(name), forced=name) for r in from_parquet(content) if len(r.positions(name))]
+        pieces = [
+            Piece(r.slice, only=r.mask_of(name), forced=name) for r in from_parquet(content) if len(r.positions(name))
+        ]
         recipe = replace(self.recipe(), settled=True)
         try:
             files = reland(pieces, self.around.engine, recipe, name)
         except ShortRead as why:
-            raise TableRefused("table.files-lost", f"files of batch {entry.number} are gone, and the source no longer holds what was in them: {why}") from why
+            raise TableRefused(
+                "table.files-lost",
+                f"files of batch {entry.number} are gone, and the source no longer holds what was in them: {why}",
+            ) from why
         if sum(file.rows for file in files) != entry.tables[name].rows:
-            raise TableRefused("table.files-lost", f"batch {entry.number} held {entry.tables[name].rows} rows, and landing it again gave another number")
+            raise TableRefused(
+                "table.files-lost",
+                f"batch {entry.number} held {entry.tables[name].rows} rows, and landing it again gave another number",
+            )
         return files
 
     # --- while it runs

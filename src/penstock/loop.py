@@ -73,10 +73,12 @@ class _Loop:
             landed = land_batch(slices, self.around.engine, self.instance.recipe(), self.instance.catalog)
             same_stream(self.instance.head, self.instance.pipeline.source.identity())
         except ShortRead:
-            return self.instance.pause()  # the source gave less than it said: look again
+            self.instance.pause()  # the source gave less than it said: look again
+            return
         except Transient as why:
             self.around.observer.waiting(why)
-            return self.instance.pause(6)
+            self.instance.pause(6)
+            return
         reach("land.after")
         self.instance.check()
         self._refuse_a_flood(landed)
@@ -119,7 +121,9 @@ class _Loop:
         """Stop before a schema accident buries a day: nothing of this batch is decided yet."""
         total, rule = landed.total, self.instance.pipeline.dead_letters
         if total.read >= rule.min_messages and total.dead > rule.max_share * total.read:
-            raise too_many_dead_letters(total.dead / total.read, rule.max_share, total.read, landed.reasons, landed.example)
+            raise too_many_dead_letters(
+                total.dead / total.read, rule.max_share, total.read, landed.reasons, landed.example
+            )
 
     def _tend(self) -> None:
         self.instance.check()

@@ -105,7 +105,9 @@ class Tables(Declared):
             update={
                 "evolve": own.evolve or self.defaults.evolve or "add",
                 "partition_by": own.partition_by if own.partition_by is not None else self.defaults.partition_by or (),
-                "source_columns": own.source_columns if own.source_columns is not None else bool(self.defaults.source_columns),
+                "source_columns": own.source_columns
+                if own.source_columns is not None
+                else bool(self.defaults.source_columns),
             }
         )
 

@@ -21,7 +21,9 @@ def seconds(written: object) -> float:
 
 
 def size(written: object) -> int:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]i?B|B)", written, re.IGNORECASE) if isinstance(written, str) else None
+    found = (
+        re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]i?B|B)", written, re.IGNORECASE) if isinstance(written, str) else None
+    )
     if found:
         return int(float(found[1]) * _BYTES[found[2].upper()])
     if isinstance(written, int) and not isinstance(written, bool) and written >= 0:

@@ -78,7 +78,7 @@ def _stopping(crew: Threads, *, install: bool) -> Iterator[Any]:
     """Turn the first signal into a wish to stop, and the second into an end."""
     wished: list[int] = []
 
-    def on_signal(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, _: FrameType | None) -> None:
         if wished:
             os._exit(128 + number)
         wished.append(number)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 SCALARS = frozenset(
-    "string long int short byte double float boolean date timestamp timestamp_ntz binary json nothing".split()
+    "string long int short byte double float boolean date timestamp timestamp_ntz binary json nothing".split()  # noqa: SIM905
 )
 
 
@@ -88,7 +88,13 @@ Type = Scalar | Decimal | Array | Map | Struct
 Schema = Struct
 
 STRING, LONG, DOUBLE, BOOLEAN = Scalar("string"), Scalar("long"), Scalar("double"), Scalar("boolean")
-JSON, NOTHING, INT, TIMESTAMP, DATE = Scalar("json"), Scalar("nothing"), Scalar("int"), Scalar("timestamp"), Scalar("date")
+JSON, NOTHING, INT, TIMESTAMP, DATE = (
+    Scalar("json"),
+    Scalar("nothing"),
+    Scalar("int"),
+    Scalar("timestamp"),
+    Scalar("date"),
+)
 
 
 # --- written form --------------------------------------------------------------------------------
@@ -149,7 +155,9 @@ def _type(words: _Words) -> Type:
             words.next(")")
             return Decimal(precision, scale)
     if name not in SCALARS or name == "nothing":
-        raise ValueError(f"'{name}' is not a type; there are {', '.join(sorted(SCALARS - {'nothing'}))}, array, map, struct and decimal")
+        raise ValueError(
+            f"'{name}' is not a type; there are {', '.join(sorted(SCALARS - {'nothing'}))}, array, map, struct, decimal"
+        )
     return Scalar(name)
 
 

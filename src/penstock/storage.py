@@ -51,7 +51,9 @@ class Storage:
             return from_url(self.location, config=options)  # type: ignore[call-overload,no-any-return]
         except (BaseError, OSError, ValueError) as cause:
             raise PenstockError(
-                "storage.unusable", f"cannot use {self.location}: {_first_line(cause)}", "check the path and its permissions"
+                "storage.unusable",
+                f"cannot use {self.location}: {_first_line(cause)}",
+                "check the path and its permissions",
             ) from cause
 
     def put(self, path: str, content: bytes | memoryview) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, ParamSpec
@@ -15,19 +15,32 @@ import msgspec
 from cyclopts import Parameter
 from rich.console import Console
 
-from penstock.cli.show import LogLines, Screen, show_audit, show_finding
 from penstock.config.load import load
 from penstock.demo.story import demo as tell
 from penstock.errors import PenstockError, refused
 from penstock.loop import Until
 from penstock.operate.audit import audit as prove
 from penstock.operate.check import check as ask
+from penstock.operate.show import LogLines, Screen, show_audit, show_finding
 from penstock.protocol.begin import Accepted
 from penstock.run import run as land
 from penstock.run import with_spark
 
 P = ParamSpec("P")
 PipelineFile = Annotated[Path, Parameter(help="The pipeline's YAML file.")]
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What may be given up, for this start only."""
+
+    accept_gap: Annotated[
+        tuple[str, ...],
+        Parameter(help="Go on although these records are lost: as the error message shows.", negative=""),
+    ] = ()
+    adopt: Annotated[bool, Parameter(help="Go on although source or place changed under this app.", negative="")] = (
+        False
+    )
 
 
 def _reporting(command: Callable[P, int]) -> Callable[P, int]:
@@ -53,13 +66,14 @@ def run(
     until_caught_up: Annotated[bool, Parameter(help="Stop at the end positions seen at start.", negative="")] = False,
     batches: Annotated[int | None, Parameter(help="Stop after so many batches.")] = None,
     master: Annotated[str | None, Parameter(help="The Spark master; local[*] by default.")] = None,
-    conf: Annotated[list[str] | None, Parameter(help="A Spark setting, name=value. May be given more than once.", negative="")] = None,
-    accept_gap: Annotated[list[str] | None, Parameter(help="Go on although these records are lost; the error says what to write here.", negative="")] = None,
-    adopt: Annotated[bool, Parameter(help="Go on although source or place changed under this app.", negative="")] = False,
+    conf: Annotated[
+        list[str] | None, Parameter(help="A Spark setting, name=value. May be given more than once.", negative="")
+    ] = None,
+    accept: Annotated[Acceptance | None, Parameter(name="*")] = None,
 ) -> int:
     """Land a pipeline's source in its tables, until SIGTERM or SIGINT. The batch in hand is finished first."""
     declared = with_spark(load(pipeline), master, _settings(conf or []))
-    accepted = _accepted(accept_gap or [], adopt)
+    accepted = _accepted(accept or Acceptance())
     console = Console(stderr=True)
     observer = Screen(declared, console) if console.is_terminal else LogLines(declared)
     with observer:
@@ -81,7 +95,11 @@ def check(pipeline: PipelineFile) -> int:
 
 
 @_reporting
-def audit(pipeline: PipelineFile, *, as_json: Annotated[bool, Parameter(name="--json", help="Print the account as JSON.", negative="")] = False) -> int:
+def audit(
+    pipeline: PipelineFile,
+    *,
+    as_json: Annotated[bool, Parameter(name="--json", help="Print the account as JSON.", negative="")] = False,
+) -> int:
     """Prove from the ledger and the tables alone that every message is in exactly one place, once."""
     found = prove(load(pipeline))
     if as_json:
@@ -94,7 +112,9 @@ def audit(pipeline: PipelineFile, *, as_json: Annotated[bool, Parameter(name="--
 @_reporting
 def demo(
     *,
-    folder: Annotated[Path, Parameter(help="Where everything is kept; found again, it goes on.")] = Path("penstock-demo"),
+    folder: Annotated[Path, Parameter(help="Where everything is kept; found again, it goes on.")] = Path(
+        "penstock-demo"
+    ),
     messages: Annotated[int, Parameter(help="How many messages to produce.")] = 50_000,
 ) -> int:
     """Start a real local Kafka broker, land a topic of several types, show the tables and the audit."""
@@ -104,14 +124,16 @@ def demo(
 def _settings(given: list[str]) -> dict[str, str]:
     for setting in given:
         if "=" not in setting:
-            raise refused("usage.conf", f"--conf '{setting}' is not name=value", "write --conf spark.executor.memory=2g")
+            raise refused(
+                "usage.conf", f"--conf '{setting}' is not name=value", "write --conf spark.executor.memory=2g"
+            )
     return dict(setting.split("=", 1) for setting in given)
 
 
-def _accepted(given: list[str], adopt: bool) -> Accepted:
+def _accepted(accept: Acceptance) -> Accepted:
     gaps: dict[str, tuple[int, int]] = {}
     named: dict[str, set[str]] = {"topic": set(), "cluster": set()}
-    for text in given:
+    for text in accept.accept_gap:
         gap = re.fullmatch(r"(\d+):(\d+)-(\d+)", text)
         name, _, value = text.partition("=")
         if gap:
@@ -119,5 +141,9 @@ def _accepted(given: list[str], adopt: bool) -> Accepted:
         elif name in named and value:
             named[name].add(value)
         else:
-            raise refused("usage.accept-gap", f"--accept-gap '{text}' is not understood", "write it exactly as the error message shows it")
-    return Accepted(gaps, frozenset(named["topic"]), frozenset(named["cluster"]), adopt)
+            raise refused(
+                "usage.accept-gap",
+                f"--accept-gap '{text}' is not understood",
+                "write it exactly as the error message shows it",
+            )
+    return Accepted(gaps, frozenset(named["topic"]), frozenset(named["cluster"]), accept.adopt)

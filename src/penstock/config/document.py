@@ -97,7 +97,9 @@ class _Walk:
         self.document.lines.setdefault(at, line)
         self.nodes += 1
         if self.nodes > MAX_NODES or depth > MAX_DEPTH:
-            raise _hopeless(f"{self.document.name}:{line}", "unfolds into more than any pipeline needs", "config.too-large")
+            raise _hopeless(
+                f"{self.document.name}:{line}", "unfolds into more than any pipeline needs", "config.too-large"
+            )
         if not node.tag.startswith("tag:yaml.org,2002:") or _is_tagged(node):
             self._complain(at, f"the tag {node.tag} has no place here", "config.tag")
             return None
@@ -105,6 +107,7 @@ class _Walk:
             return self._mapping(node, at, depth)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(inner, (*at, i), depth + 1) for i, inner in enumerate(node.value)]
+        assert isinstance(node, yaml.ScalarNode)
         return _scalar(node)
 
     def _mapping(self, node: yaml.MappingNode, at: Location, depth: int) -> dict[str, Any]:
@@ -129,8 +132,9 @@ class _Walk:
 
 def _is_tagged(node: yaml.Node) -> bool:
     """Collections have exactly one tag; scalars those that the resolver gives."""
-    plain = {yaml.MappingNode: "map", yaml.SequenceNode: "seq"}.get(type(node))
-    kinds = (plain,) if plain else ("null", "bool", "int", "float", "str")
+    kinds: tuple[str, ...] = ("null", "bool", "int", "float", "str")
+    if isinstance(node, yaml.CollectionNode):
+        kinds = ("map",) if isinstance(node, yaml.MappingNode) else ("seq",)
     return node.tag.removeprefix("tag:yaml.org,2002:") not in kinds
 
 

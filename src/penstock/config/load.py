@@ -35,7 +35,7 @@ def load(path: str | Path, environ: Mapping[str, str] | None = None) -> Pipeline
             found[key] = _part(kind, key, found[key], document)
     if isinstance(found.get("dead_letters"), str):
         found["dead_letters"] = {"table": found["dead_letters"]}
-    pipeline = _validated(Pipeline, found, (), document)
+    pipeline: Pipeline | None = _validated(Pipeline, found, (), document)
     _check_table_format(content, document)
     if document.complaints or pipeline is None:
         raise ConfigError(sorted(document.complaints, key=_line))
@@ -50,7 +50,9 @@ def fingerprint(pipeline: Pipeline) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return {type(value).__name__: value.model_dump(mode="json")} if isinstance(value, BaseModel) else type(value).__name__
+    return (
+        {type(value).__name__: value.model_dump(mode="json")} if isinstance(value, BaseModel) else type(value).__name__
+    )
 
 
 # --- references to the environment ---------------------------------------------------------------
@@ -69,7 +71,13 @@ def _resolved(value: Any, at: Location, document: Document, environ: Mapping[str
         if kind != "env" or not name:
             _complain(document, at, f"'{found[0]}' is not a reference", "write ${env:NAME}", "config.reference")
         elif name not in environ:
-            _complain(document, at, f"the environment variable {name} is not set", "set it, or write the value itself", "config.not-set")
+            _complain(
+                document,
+                at,
+                f"the environment variable {name} is not set",
+                "set it, or write the value itself",
+                "config.not-set",
+            )
         return environ.get(name, "") if kind == "env" else ""
 
     return _REFERENCE.sub(replace, value)
@@ -88,7 +96,13 @@ def _part(kind: str, key: str, given: Any, document: Document) -> Any:
     name, settings = next(iter(given.items()))
     if name not in known(kind):
         near = _near(name, known(kind))
-        _complain(document, (key, name), f"there is no {key} called '{name}'", near or f"there is: {', '.join(sorted(known(kind)))}", "config.unknown-part")
+        _complain(
+            document,
+            (key, name),
+            f"there is no {key} called '{name}'",
+            near or f"there is: {', '.join(sorted(known(kind)))}",
+            "config.unknown-part",
+        )
         return object()
     found = _validated(part(kind, name), settings if settings is not None else {}, (key, name), document)
     return object() if found is None else found
@@ -99,7 +113,13 @@ def _check_table_format(content: dict[str, Any], document: Document) -> None:
     name = tables.get("format", "delta") if isinstance(tables, dict) else "delta"
     if isinstance(name, str) and name not in known("tables"):
         near = _near(name, known("tables"))
-        _complain(document, ("tables", "format"), f"there is no table format called '{name}'", near or f"there is: {', '.join(sorted(known('tables')))}", "config.unknown-part")
+        _complain(
+            document,
+            ("tables", "format"),
+            f"there is no table format called '{name}'",
+            near or f"there is: {', '.join(sorted(known('tables')))}",
+            "config.unknown-part",
+        )
 
 
 # --- complaints ----------------------------------------------------------------------------------
@@ -127,7 +147,12 @@ def _complaint(error: Any, place: Location, model: type[Any], at: Location, docu
         case "extra_forbidden":
             fields = _fields(model, place[len(at) : -1])
             near = _near(str(place[-1]), fields)
-            return Complaint(where, f"{parent} has no field '{place[-1]}'", near or f"it has: {', '.join(sorted(fields))}", "config.unknown-field")
+            return Complaint(
+                where,
+                f"{parent} has no field '{place[-1]}'",
+                near or f"it has: {', '.join(sorted(fields))}",
+                "config.unknown-field",
+            )
         case "missing":
             return Complaint(where, f"{parent} needs '{place[-1]}'", code="config.missing-field")
         case "value_error":
@@ -152,7 +177,9 @@ def _inner(annotation: Any) -> Any:
     """The model inside an annotation: of the field itself, or of a mapping's values."""
     if isinstance(annotation, type):
         return annotation
-    models = [arg for arg in getattr(annotation, "__args__", ()) if isinstance(arg, type) and issubclass(arg, BaseModel)]
+    models = [
+        arg for arg in getattr(annotation, "__args__", ()) if isinstance(arg, type) and issubclass(arg, BaseModel)
+    ]
     return models[0] if models else None
 
 

@@ -55,7 +55,9 @@ class LocalBroker:
         properties = self.folder / "server.properties"
         properties.write_text("".join(f"{name}={value}\n" for name, value in self._properties().items()))
         if not (self.folder / "data" / "meta.properties").exists():
-            self._run(jars, "kafka.tools.StorageTool", "format", "--standalone", "-t", _cluster_id(), "-c", str(properties)).wait()
+            self._run(
+                jars, "kafka.tools.StorageTool", "format", "--standalone", "-t", _cluster_id(), "-c", str(properties)
+            ).wait()
         self._process = self._run(jars, "kafka.Kafka", str(properties))
         self._await_ready()
         return self
@@ -97,7 +99,9 @@ class LocalBroker:
             except OSError:
                 time.sleep(0.05)
         tail = (self.folder / "broker.log").read_text(errors="replace").strip().splitlines()[-1:]
-        raise PenstockError("demo.broker", f"the local broker did not start: {' '.join(tail)}", f"see {self.folder / 'broker.log'}")
+        raise PenstockError(
+            "demo.broker", f"the local broker did not start: {' '.join(tail)}", f"see {self.folder / 'broker.log'}"
+        )
 
     def kill(self) -> None:
         """As if the machine had lost power."""
@@ -121,5 +125,7 @@ class LocalBroker:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(self, kind: type[BaseException] | None, why: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, why: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()

@@ -53,4 +53,9 @@ def _order(number: int, rng: random.Random) -> dict[str, object]:
 
 
 def _page(number: int, rng: random.Random) -> dict[str, object]:
-    return {"id": f"{number:08x}", "url": f"/p/{rng.randrange(2000)}", "session": f"{rng.getrandbits(64):016x}", "country": rng.choice(["DE", "FR", "CZ", "US"])}
+    return {
+        "id": f"{number:08x}",
+        "url": f"/p/{rng.randrange(2000)}",
+        "session": f"{rng.getrandbits(64):016x}",
+        "country": rng.choice(["DE", "FR", "CZ", "US"]),
+    }

@@ -50,7 +50,7 @@ def fetch(lock: Path) -> Path:
             _retrieve(jars, Path(scratch))
             verify(jars, Path(scratch) / "lib")
             try:
-                os.rename(Path(scratch) / "lib", folder)
+                (Path(scratch) / "lib").rename(folder)
             except OSError:
                 if not folder.exists():  # another process was quicker
                     raise
@@ -68,7 +68,11 @@ def verify(jars: list[Jar], folder: Path) -> None:
                 "fetch again; if it stays so, the repository or a mirror serves something else",
             )
     if foreign := {path.name for path in folder.glob("*.jar")} - {jar.file for jar in jars}:
-        raise PenstockError("jars.mismatch", f"{', '.join(sorted(foreign))} is not in the lock file", "remove the folder and fetch again")
+        raise PenstockError(
+            "jars.mismatch",
+            f"{', '.join(sorted(foreign))} is not in the lock file",
+            "remove the folder and fetch again",
+        )
 
 
 def _retrieve(jars: list[Jar], scratch: Path) -> None:
@@ -77,7 +81,8 @@ def _retrieve(jars: list[Jar], scratch: Path) -> None:
     if settings is None:
         (scratch / "settings.xml").write_text(
             f'<ivysettings><settings defaultResolver="m"/><caches defaultCacheDir={quoteattr(str(scratch / "cache"))}/>'
-            '<resolvers><ibiblio name="m" m2compatible="true" usepoms="false" useMavenMetadata="false"/></resolvers></ivysettings>'
+            '<resolvers><ibiblio name="m" m2compatible="true" usepoms="false" useMavenMetadata="false"/></resolvers>'
+            "</ivysettings>"
         )
     command = [java(), "-cp", str(_ivy()), "org.apache.ivy.Main", "-warn", "-types", "jar", "bundle"]
     command += ["-settings", settings or str(scratch / "settings.xml"), "-ivy", str(scratch / "ivy.xml")]
@@ -96,11 +101,13 @@ def _retrieve(jars: list[Jar], scratch: Path) -> None:
 def _module(jars: list[Jar]) -> str:
     """A flat list for Ivy: nothing is resolved, so nothing can change behind our back."""
     lines = "".join(
-        f"<dependency org={quoteattr(j.organisation)} name={quoteattr(j.name)} rev={quoteattr(j.version)} transitive=\"false\"/>"
+        f"<dependency org={quoteattr(j.organisation)} name={quoteattr(j.name)} rev={quoteattr(j.version)} "
+        'transitive="false"/>'
         for j in jars
     )
     return (
-        '<ivy-module version="2.0"><info organisation="penstock" module="lock"/><configurations><conf name="default"/></configurations>'
+        '<ivy-module version="2.0"><info organisation="penstock" module="lock"/>'
+        '<configurations><conf name="default"/></configurations>'
         f'<dependencies defaultconf="default->default">{lines}</dependencies></ivy-module>'
     )
 
@@ -109,6 +116,6 @@ def _ivy() -> Path:
     spark = os.environ.get("SPARK_HOME")
     if spark is None:
         found = importlib.util.find_spec("pyspark")
-        assert found is not None and found.submodule_search_locations
-        spark = found.submodule_search_locations[0]
+        assert found is not None
+        spark = str(Path(found.origin or "").parent)
     return next(Path(spark, "jars").glob("ivy-*.jar"))

@@ -14,27 +14,32 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.catalog import LETTERS
-from penstock.cli.show import Screen, show_audit
 from penstock.config.load import load
 from penstock.demo.broker import LocalBroker
 from penstock.demo.events import events
 from penstock.loop import Until
 from penstock.observe import Observer, Silence
 from penstock.operate.audit import audit
+from penstock.operate.show import Screen, show_audit
 from penstock.pipeline import Pipeline
 from penstock.run import run
 
 TOPIC, PARTITIONS = "events", 4
+_REASONS = (
+    "select code, stage, count(*) as messages, min(error) as example from t group by code, stage order by messages desc"
+)
 
 
 def demo(folder: Path, messages: int, console: Console) -> int:
     """Tell the whole story; 0 if it ended well."""
-    found = (folder / "shop.yaml").exists()
-    console.print(f"[bold]1.[/] a real Kafka broker on this machine ({'going on in' if found else 'everything is kept in'} {folder}/)", highlight=False)
+    kept = "going on in" if (folder / "shop.yaml").exists() else "everything is kept in"
+    console.print(f"[bold]1.[/] a real Kafka broker on this machine ({kept} {folder}/)", highlight=False)
     with LocalBroker(folder / "broker") as broker:
         _produce(broker.servers, messages, console)
         pipeline = _pipeline(folder, broker.servers)
-        console.print(f"[bold]3.[/] land it: [dim]penstock run {folder}/shop.yaml --until-caught-up[/]", highlight=False)
+        console.print(
+            f"[bold]3.[/] land it: [dim]penstock run {folder}/shop.yaml --until-caught-up[/]", highlight=False
+        )
         with _watched(pipeline, console) as observer:
             run(pipeline, until=Until(caught_up=True), observer=observer, handle_signals=True)
     console.print("[bold]4.[/] what arrived", highlight=False)
@@ -61,7 +66,10 @@ def _produce(servers: str, messages: int, console: Console) -> None:
         if number % 1_000 == 0:
             producer.poll(0)
     producer.flush()
-    console.print(f"[bold]2.[/] {messages:,} messages in topic '{TOPIC}': three types, 1 % poison, one type nobody asked for", highlight=False)
+    console.print(
+        f"[bold]2.[/] {messages:,} messages in topic '{TOPIC}': three types, 1 % poison, one type nobody asked for",
+        highlight=False,
+    )
 
 
 def _pipeline(folder: Path, servers: str) -> Pipeline:
@@ -97,10 +105,16 @@ def _show_rows(pipeline: Pipeline, name: str, console: Console) -> None:
     base = Path(pipeline.tables.base)
     letters = name == LETTERS
     table = DeltaTable(str(pipeline.dead_letters.table) if letters else str(base / name))
-    query = "select code, stage, count(*) as messages, min(error) as example from t group by code, stage order by messages desc"
+    query = _REASONS if letters else "select * from t limit 3"
     builder = QueryBuilder().register("t", table)
-    rows = pa.table(builder.execute(query if letters else "select * from t limit 3").read_all())
-    shown = Table(title="dead letters by reason" if letters else name, title_justify="left", title_style="bold cyan", box=None, padding=(0, 2, 0, 0))
+    rows = pa.table(builder.execute(query).read_all())
+    shown = Table(
+        title="dead letters by reason" if letters else name,
+        title_justify="left",
+        title_style="bold cyan",
+        box=None,
+        padding=(0, 2, 0, 0),
+    )
     for column in rows.column_names:
         shown.add_column(column, overflow="ellipsis", no_wrap=True, max_width=40)
     for row in rows.to_pylist():
@@ -112,8 +126,8 @@ def _farewell(folder: Path, console: Console) -> None:
     console.print("[bold]Nothing is left running.[/] What to try next:", highlight=False)
     for line in (
         f"penstock audit {folder}/shop.yaml                the proof again, without broker or Spark",
-        "penstock demo                                    once more: it goes on where it stopped; kill it half-way if you like",
+        "penstock demo                                    it goes on where it stopped; kill it half-way",
         f"cat {folder}/lake/_penstock/shop/ledger/*.json    what was decided, batch by batch",
-        f"duckdb -c \"select * from delta_scan('{folder}/lake/order.v1') limit 5\"",
+        f"python -c 'from deltalake import DeltaTable as T; print(T(\"{folder}/lake/order.v1\").count())'",
     ):
         console.print(f"  {line}", markup=False, highlight=False, style="dim")

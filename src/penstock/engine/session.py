@@ -48,7 +48,9 @@ def open_context(app: str, spark: Spark) -> tuple[SparkContext, bool]:
             context = SparkContext(conf=conf)
     except Exception as cause:
         text = str(cause).partition("\n")[0][:300]
-        raise PenstockError("engine.no-spark", f"Spark did not start with master {master}: {text}", "check --master and --conf") from cause
+        raise PenstockError(
+            "engine.no-spark", f"Spark did not start with master {master}: {text}", "check --master and --conf"
+        ) from cause
     crashpoints.know_jvm(jvm_pid(context))
     return context, True
 

@@ -62,5 +62,7 @@ class SparkEngine:
 def _last_line(text: str) -> str:
     """What a worker said last: the error itself, below Spark's account of who failed where."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told: Iterator[str] = (line for line in reversed(lines) if not line.startswith(("at ", "...", "Driver stacktrace", "Caused by")))
+    told: Iterator[str] = (
+        line for line in reversed(lines) if not line.startswith(("at ", "...", "Driver stacktrace", "Caused by"))
+    )
     return next(told, "no reason given")[:500]

@@ -16,7 +16,7 @@ from penstock.landing.recipe import Landed, Piece, Recipe
 _at_home = False
 
 
-def land_task(tasks: Sequence[Sequence[Piece]], recipe: Recipe, index: int, numbers: Iterator[int]) -> Iterator[Landed]:
+def land_task(tasks: Sequence[Sequence[Piece]], recipe: Recipe, _: int, numbers: Iterator[int]) -> Iterator[Landed]:
     """One task of the landing job."""
     _settle_in()
     context = TaskContext.get()
@@ -34,7 +34,10 @@ def _settle_in() -> None:
     _at_home = True
     # PySpark invalidates import caches at the start of every task, and each archive on the path
     # then reads its directory again: a fifth of a CPU second a task.
-    zipimport.zipimporter.invalidate_caches = lambda self: None  # type: ignore[method-assign]
+    zipimport.zipimporter.invalidate_caches = _do_nothing  # type: ignore[method-assign, assignment]
     # Tasks fill the cores already.
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
+
+
+def _do_nothing(_: zipimport.zipimporter) -> None: ...

@@ -98,7 +98,8 @@ class _Slice:
         self.bytes += messages.values.nbytes
         messages = self._without_tombstones(messages)
         if self.piece.forced is not None:
-            return self._force(messages, self.piece.forced)
+            self._force(messages, self.piece.forced)
+            return
         messages, types, rejects = identify(messages, self.recipe.by)
         self._reject(*rejects)
         found = self.landing.reader.sort(messages, types)
@@ -127,7 +128,8 @@ class _Slice:
         """These messages need columns that their table does not have: tell the driver which."""
         if self.recipe.settled:
             text = "the table still lacks columns of this message after they were added"
-            return self._reject(messages, [Reject(at, "fit", "schema.unsettled", text, name) for at in range(len(messages))])
+            self._reject(messages, [Reject(at, "fit", "schema.unsettled", text, name) for at in range(len(messages))])
+            return
         self.routing.mark(messages.positions, WAITING)
         self.landing.seen[name] = self.landing.reader.infer(name, messages.values)
 
@@ -135,7 +137,8 @@ class _Slice:
         """Land messages where they were decided to go, whatever a decoder says of them today."""
         if name == self.recipe.letters.name:
             text = "landed again; the reason is with the batch's first landing"
-            return self._reject(messages, [Reject(at, "reland", "reland", text) for at in range(len(messages))])
+            self._reject(messages, [Reject(at, "reland", "reland", text) for at in range(len(messages))])
+            return
         type_of = {target.name: type for type, target in self.recipe.targets.items()}
         self._one_by_one(type_of[name], messages)
 

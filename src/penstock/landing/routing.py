@@ -101,18 +101,25 @@ _SIDE_FILE = pa.schema(
 def to_parquet(routings: Iterable[Routing]) -> bytes:
     """The side file of an entry."""
     rows = [
-        {"partition": r.slice.partition, "start": r.slice.start, "end": r.slice.end, "tables": r.names, "codes": r.codes.tobytes()}
+        {
+            "partition": r.slice.partition,
+            "start": r.slice.start,
+            "end": r.slice.end,
+            "tables": r.names,
+            "codes": r.codes.tobytes(),
+        }
         for r in routings
     ]
     out = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(rows, _SIDE_FILE), out, compression="zstd")
-    return out.getvalue().to_pybytes()
+    return bytes(out.getvalue())
 
 
 def from_parquet(content: bytes) -> list[Routing]:
     rows = pq.read_table(pa.BufferReader(content)).to_pylist()
     return [
-        Routing(Slice(r["partition"], r["start"], r["end"]), r["tables"], np.frombuffer(r["codes"], np.uint16)) for r in rows
+        Routing(Slice(r["partition"], r["start"], r["end"]), r["tables"], np.frombuffer(r["codes"], np.uint16))
+        for r in rows
     ]
 
 

@@ -27,7 +27,7 @@ class PartitionAccount:
 
     start: int
     end: int
-    counts: Counts = Counts()
+    counts: Counts = field(default_factory=Counts)
     gaps: list[Range] = field(default_factory=list)
 
 
@@ -94,14 +94,18 @@ def _ranges(entries: list[Entry], found: Audit) -> None:
             at[partition] = position
             found.notes.append(f"entry {entry.number}: partition {partition} begins anew at {position}")
         for partition, (start, end) in entry.gaps.items():
-            found.notes.append(f"entry {entry.number}: positions {start} to {end - 1} of partition {partition} were given up")
+            found.notes.append(
+                f"entry {entry.number}: positions {start} to {end - 1} of partition {partition} were given up"
+            )
             _line(found, partition, start).gaps.append((start, end))
             at[partition] = end
         if entry.number == 1:
             at = dict(entry.ends)
         for partition, (start, end) in entry.ranges.items():
             if at.setdefault(partition, start) != start:
-                found.wrong.append(f"entry {entry.number}: partition {partition} starts at {start}, the one before ended at {at[partition]}")
+                found.wrong.append(
+                    f"entry {entry.number}: partition {partition} starts at {start}, not at {at[partition]} as it must"
+                )
             line = _line(found, partition, start)
             line.end, at[partition] = end, end
             line.counts = line.counts + entry.counts.get(partition, Counts())
@@ -118,11 +122,16 @@ def _sums(entries: list[Entry], found: Audit) -> None:
     for entry in entries:
         for partition, counts in entry.counts.items():
             if not counts.accounted:
-                found.wrong.append(f"entry {entry.number}: partition {partition} read {counts.read} messages and accounts for another number")
+                found.wrong.append(
+                    f"entry {entry.number}: partition {partition} read {counts.read} messages, accounts for others"
+                )
         rows = sum(portion.rows for name, portion in entry.tables.items() if name != LETTERS)
         dead = entry.tables[LETTERS].rows if LETTERS in entry.tables else 0
         if (rows, dead) != (entry.total.rows, entry.total.dead):
-            found.wrong.append(f"entry {entry.number}: its tables hold {rows} rows and {dead} dead letters, its partitions {entry.total.rows} and {entry.total.dead}")
+            found.wrong.append(
+                f"entry {entry.number}: its tables hold {rows} rows and {dead} dead letters, "
+                f"its partitions {entry.total.rows} and {entry.total.dead}"
+            )
 
 
 # --- the tables ----------------------------------------------------------------------------------
@@ -138,9 +147,13 @@ def _table(name: str, head: int, entries: list[Entry], catalog: Catalog, found: 
     line.version, line.files = state.version, len(state.live)
     if state.carried < head:
         late = [number for number in listed if number > state.carried]
-        found.wrong.append(f"table {name} does not carry batch {', '.join(map(str, late[:10]))} yet: it is parked, or the app is down")
+        found.wrong.append(
+            f"table {name} does not carry batch {', '.join(map(str, late[:10]))} yet: it is parked, or the app is down"
+        )
     if state.missing:
-        found.wrong.append(f"table {name} refers to {len(state.missing)} files that are gone, such as {state.missing[0]}")
+        found.wrong.append(
+            f"table {name} refers to {len(state.missing)} files that are gone, such as {state.missing[0]}"
+        )
     expected = [number for number in listed if number <= state.carried]
     _batches(name, expected, state, found)
     line.recounted = sum(state.live.values())
@@ -163,11 +176,13 @@ def _batches(name: str, expected: list[int], state: TableAccount, found: Audit) 
     if len(told) != len(set(told)):
         twice = sorted({number for number in told if told.count(number) > 1})
         found.wrong.append(f"table {name} carries batch {', '.join(map(str, twice))} more than once")
-    if absent := sorted(set(reachable) - set(told)):
-        if state.since == 0 or told:
-            found.wrong.append(f"table {name} never got batch {', '.join(map(str, absent[:10]))}")
+    absent = sorted(set(reachable) - set(told))
+    if absent and (state.since == 0 or told):
+        found.wrong.append(f"table {name} never got batch {', '.join(map(str, absent[:10]))}")
     if len(reachable) < len(expected):
-        found.notes.append(f"table {name}: its log tells of batches only since version {state.since}; older ones are proved by totals")
+        found.notes.append(
+            f"table {name}: its log tells of batches only since version {state.since}; older ones are proved by totals"
+        )
 
 
 def _files(name: str, portions: Mapping[int, Portion], state: TableAccount, found: Audit) -> None:
@@ -175,12 +190,16 @@ def _files(name: str, portions: Mapping[int, Portion], state: TableAccount, foun
         for file in portion.files or ():
             if file.path in state.live:
                 if state.live[file.path] != file.rows:
-                    found.wrong.append(f"table {name}, batch {number}: {file.path} holds {state.live[file.path]} rows, the ledger says {file.rows}")
+                    found.wrong.append(
+                        f"table {name}, batch {number}: {file.path} holds {state.live[file.path]} rows, not {file.rows}"
+                    )
             elif not state.rewritten and file.path not in state.missing:
                 found.wrong.append(f"table {name}, batch {number}: {file.path} is not part of the table")
     rows, counted = sum(portion.rows for portion in portions.values()), sum(state.live.values())
     if state.rewritten:
-        found.notes.append(f"table {name}: others rewrote it ({state.rewritten}); since then rows cannot be recounted by batch")
+        found.notes.append(
+            f"table {name}: others rewrote it ({state.rewritten}); since then rows cannot be recounted by batch"
+        )
     elif state.foreign_commits:
         found.notes.append(f"table {name}: {state.foreign_commits} commits are not ours; its total includes their rows")
     elif counted != rows and not state.missing:

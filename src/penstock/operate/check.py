@@ -52,7 +52,9 @@ def _name(pipeline: Pipeline) -> str:
 def _source(pipeline: Pipeline) -> str:
     identity, bounds = pipeline.source.identity(), pipeline.source.bounds()
     held = sum(bound.next - bound.first for bound in bounds.values())
-    return f"{len(bounds)} partitions, {held:,} positions held; cluster {identity.home}, topic id {identity.incarnation}"
+    return (
+        f"{len(bounds)} partitions, {held:,} positions held; cluster {identity.home}, topic id {identity.incarnation}"
+    )
 
 
 def _writable(location: str, pipeline: Pipeline) -> str:
@@ -69,7 +71,11 @@ def _exclusive(pipeline: Pipeline) -> str:
     first, second = storage.create(probe, b"1"), storage.create(probe, b"2")
     storage.delete([probe])
     if not first or second:
-        raise PenstockError("ledger.not-exclusive", f"{storage.location} lets two writers create the same file", "use storage with conditional writes")
+        raise PenstockError(
+            "ledger.not-exclusive",
+            f"{storage.location} lets two writers create the same file",
+            "use storage with conditional writes",
+        )
     return storage.location
 
 
@@ -78,8 +84,15 @@ def _tables(pipeline: Pipeline) -> str:
     states = {name: catalog.open(name).state() for name in (*catalog.folders(), LETTERS)}
     there = {name: state for name, state in states.items() if state is not None}
     if bad := {name: state.unwritable for name, state in there.items() if state.unwritable}:
-        raise PenstockError("table.unwritable", "; ".join(f"{name}: {why}" for name, why in bad.items()), "choose another base, or rewrite these tables")
-    return ", ".join(f"{name} (batch {state.carried})" for name, state in sorted(there.items())) or "none yet: they are created at need"
+        raise PenstockError(
+            "table.unwritable",
+            "; ".join(f"{name}: {why}" for name, why in bad.items()),
+            "choose another base, or rewrite these tables",
+        )
+    return (
+        ", ".join(f"{name} (batch {state.carried})" for name, state in sorted(there.items()))
+        or "none yet: they are created at need"
+    )
 
 
 def _position(pipeline: Pipeline) -> str:

@@ -42,7 +42,9 @@ def same_stream(head: Entry, found: Identity) -> None:
         raise topic_recreated(found.name, head.source.incarnation, found.incarnation, head.ends)
 
 
-def beginning(head: Entry | None, source: Identity, place: Place, bounds: Mapping[str, Bound], accepted: Accepted) -> Beginning:
+def beginning(
+    head: Entry | None, source: Identity, place: Place, bounds: Mapping[str, Bound], accepted: Accepted
+) -> Beginning:
     """Where to begin, or an error that says what would have to be accepted first."""
     if head is None:
         return Beginning({p: bound.begin for p, bound in bounds.items()})
@@ -53,7 +55,11 @@ def beginning(head: Entry | None, source: Identity, place: Place, bounds: Mappin
         return _anew({p: bound.begin for p, bound in bounds.items()})
     if head.source.home != source.home and source.home in accepted.homes:
         return _anew({p: bound.first for p, bound in bounds.items()})
-    if head.source.home == source.home and head.source.incarnation != source.incarnation and source.incarnation in accepted.incarnations:
+    if (
+        head.source.home == source.home
+        and head.source.incarnation != source.incarnation
+        and source.incarnation in accepted.incarnations
+    ):
         return _anew({p: bound.first for p, bound in bounds.items()})
     same_stream(head, source)
     return _go_on(head, bounds, accepted)

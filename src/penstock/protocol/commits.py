@@ -91,4 +91,3 @@ def pending(head: Entry, name: str, state: TableState | None, entry: Callable[[i
         found.append(number)
         number = entry(number).tables[name].previous
     return found[::-1]
-

@@ -30,7 +30,9 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
     bytes: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(a + b for a, b in zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)))
+        return Counts(
+            *(a + b for a, b in zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True))
+        )
 
     @property
     def accounted(self) -> bool:

@@ -38,8 +38,10 @@ _GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError
 _OUT_OF_RANGE = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 
 # What a pipeline may tell the client. The rest is ours to set, or (plugins, callbacks) nobody's.
-_PASSED_ON = ("security.", "sasl.", "ssl.", "socket.", "fetch.", "queued.", "metadata.", "client.", "reconnect.", "retry.",
-              "broker.", "connections.", "receive.", "message.", "check.crcs", "enable.ssl.", "api.version.", "debug")  # fmt: skip
+_PASSED_ON = (
+    *("security.", "sasl.", "ssl.", "enable.ssl.", "socket.", "connections.", "reconnect.", "retry.", "broker."),
+    *("fetch.", "queued.", "receive.", "message.", "check.crcs", "metadata.", "client.", "api.version.", "debug"),
+)
 _OURS = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -90,7 +92,7 @@ class KafkaSource(Declared):
     topic: str = Field(min_length=1)
     start: Annotated[str, AfterValidator(_start)] = "earliest"
     group: str | None = None
-    settings: Annotated[dict[str, SecretStr], AfterValidator(_settings)] = {}
+    settings: Annotated[dict[str, SecretStr], AfterValidator(_settings)] = Field(default_factory=dict)
 
     # --- on the driver
 
@@ -221,4 +223,6 @@ class KafkaSource(Declared):
             raise self._meaning(cause.args[0]) from cause
 
     def _meaning(self, error: KafkaError) -> Exception:
-        return topic_missing(self.topic, self.servers) if error.code() in _GONE else broker_away(self.servers, error.str())
+        return (
+            topic_missing(self.topic, self.servers) if error.code() in _GONE else broker_away(self.servers, error.str())
+        )

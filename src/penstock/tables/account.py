@@ -15,7 +15,15 @@ from penstock.storage import Storage
 from penstock.tables.delta import transaction
 
 # What leaves the rows of earlier batches where they are.
-_HARMLESS = {"WRITE", "CREATE TABLE", "ADD COLUMN", "SET TBLPROPERTIES", "STREAMING UPDATE", "VACUUM START", "VACUUM END"}
+_HARMLESS = {
+    "WRITE",
+    "CREATE TABLE",
+    "ADD COLUMN",
+    "SET TBLPROPERTIES",
+    "STREAMING UPDATE",
+    "VACUUM START",
+    "VACUUM END",
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,9 @@ def account(location: str, app: str, options: Mapping[str, str]) -> TableAccount
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as cause:
-        raise Unavailable("table.unavailable", f"could not read {location}: {str(cause).partition(chr(10))[0][:300]}") from cause
+        raise Unavailable(
+            "table.unavailable", f"could not read {location}: {str(cause).partition(chr(10))[0][:300]}"
+        ) from cause
     storage = Storage(location, options)
     missing = set(storage.missing(paths))
     ours = [commit for commit in history if commit.get("penstock.app") == app]

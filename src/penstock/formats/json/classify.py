@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.contracts import Shape, Shapes
-from penstock.formats.json.decoders import Decode, Declines, Union, decoder, path_decoder, union
+from penstock.formats.json.decoders import Declines, Decode, Union, decoder, path_decoder, union
 from penstock.schema import JSON, STRING, Array, Struct, Type
 
 FILTERED, DOUBT = -1, -2
@@ -100,12 +100,16 @@ class Classifier:
         else:
             self._loop = self._by_type(path_decoder(field) if field else None, field)
 
-    def _all_in_doubt(self, values: list[bytes], types: Sequence[str] | None) -> list[int]:
+    def _all_in_doubt(self, values: list[bytes], _: Sequence[str] | None) -> list[int]:
         return [DOUBT] * len(values)
 
     def _by_union(self, field: str) -> Callable[[list[bytes], Sequence[str] | None], list[int]]:
         """The type is a top-level field: one call per message tells the type and proves the row."""
-        rows = {n: (s, self._nulls.get(n, frozenset())) for n, s in self._shapes.types.items() if _is_tag(s, field) and _is_fast(s)}
+        rows = {
+            n: (s, self._nulls.get(n, frozenset()))
+            for n, s in self._shapes.types.items()
+            if _is_tag(s, field) and _is_fast(s)
+        }
         bare = {name: code for name, code in self._bare.items() if name not in rows}
         if not rows and not bare:
             return self._all_in_doubt
@@ -113,7 +117,7 @@ class Classifier:
         code = {kind: 2 * self._number(m) if isinstance(m, str) else m for kind, m in found.meaning.items()}
         decode = found.decode
 
-        def loop(values: list[bytes], types: Sequence[str] | None) -> list[int]:
+        def loop(values: list[bytes], _: Sequence[str] | None) -> list[int]:
             codes: list[int] = []
             add = codes.append
             for value in values:
@@ -125,7 +129,9 @@ class Classifier:
 
         return loop
 
-    def _by_type(self, find: Decode | None, field: str | None) -> Callable[[list[bytes], Sequence[str] | None], list[int]]:
+    def _by_type(
+        self, find: Decode | None, field: str | None
+    ) -> Callable[[list[bytes], Sequence[str] | None], list[int]]:
         """The type is known before, or deep inside: find it, then prove the row."""
         proofs: dict[str, tuple[Decode | None, int]] = {name: (None, code) for name, code in self._bare.items()}
         for name, shape in self._shapes.types.items():

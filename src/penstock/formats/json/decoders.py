@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Optional, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 
@@ -67,7 +67,7 @@ def _typed(kind: Type, how: Strictness, path: tuple[str, ...]) -> Any:
 
 
 def _nullable(kind: Any) -> Any:
-    return Optional[kind]
+    return kind | None if kind is not None else None
 
 
 def _struct(kind: Struct, how: Strictness, path: tuple[str, ...], **tag: str) -> type[msgspec.Struct]:
@@ -118,7 +118,9 @@ class Union:
     meaning: Mapping[type, object] = field(default_factory=dict)
 
 
-def union(tag_field: str, rows: Mapping[str, tuple[Shape, frozenset[tuple[str, ...]]]], bare: Mapping[str, object]) -> Union:
+def union(
+    tag_field: str, rows: Mapping[str, tuple[Shape, frozenset[tuple[str, ...]]]], bare: Mapping[str, object]
+) -> Union:
     """`rows` are types with columns; `bare` are names that only need to be recognised."""
     members: dict[type, object] = {}
     for name, (shape, nulls) in rows.items():

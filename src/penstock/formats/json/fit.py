@@ -18,9 +18,7 @@ from penstock.messages import RESCUED
 from penstock.schema import JSON, Array, Decimal, Field, Map, Scalar, Struct, Type
 
 _INTEGERS = {"byte": 8, "short": 16, "int": 32, "long": 64}
-_TIME = re.compile(
-    r"(\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:?\d{2})", re.ASCII
-)
+_TIME = re.compile(r"(\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:?\d{2})", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -76,7 +74,11 @@ class _Fitting:
             )
         twin = next((field.name for field in into if field.name.lower() == name.lower()), None)
         if twin and self.evolve == "add":
-            raise Refusal("fit", "column.case-clash", f"the key {shown(name)} differs from column '{under(path, twin)}' only in case")
+            raise Refusal(
+                "fit",
+                "column.case-clash",
+                f"the key {shown(name)} differs from column '{under(path, twin)}' only in case",
+            )
 
     def _field(self, given: Any, field: Field, path: str) -> tuple[object, Any]:
         if given is None:
@@ -101,7 +103,9 @@ class _Fitting:
                 return (None, given) if self.evolve == "rescue" else ([fitted for fitted, _ in pairs], given)
             return [fitted for fitted, _ in pairs], None
         if isinstance(into, Map) and isinstance(given, dict):
-            items = {name: self._field(element, Field("", into.of), under(path, name)) for name, element in given.items()}
+            items = {
+                name: self._field(element, Field("", into.of), under(path, name)) for name, element in given.items()
+            }
             if any(left is not None for _, left in items.values()):
                 if self.evolve != "rescue":
                     raise Refusal("fit", "schema.unknown-field", f"{path}: a map's values cannot get new fields")

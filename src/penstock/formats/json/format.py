@@ -155,7 +155,9 @@ class JsonReader:
             try:
                 found.rows[type].append(Row(at, fit(self._parse(value), self._shapes.types[type])))
             except Waits:
-                found.rejects.append(Reject(at, "fit", "schema.unsettled", "the table still lacks columns of this message", type))
+                found.rejects.append(
+                    Reject(at, "fit", "schema.unsettled", "the table still lacks columns of this message", type)
+                )
             except Refusal as why:
                 found.rejects.append(Reject(at, why.stage, why.code, why.text, type))
         return found
@@ -192,9 +194,9 @@ def _well_formed(values: pa.BinaryArray) -> np.ndarray:
     shallow: np.ndarray = pc.less_equal(opening, MAX_DEPTH).to_numpy(zero_copy_only=False)
     try:
         values.cast(pa.string())
-        return shallow
     except pa.ArrowInvalid:
-        return shallow & np.array([_is_utf8(value) for value in values.to_pylist()])
+        shallow &= np.array([_is_utf8(value) for value in values.to_pylist()])
+    return shallow
 
 
 def _is_utf8(value: bytes) -> bool:
@@ -203,4 +205,3 @@ def _is_utf8(value: bytes) -> bool:
         return True
     except UnicodeDecodeError:
         return False
-

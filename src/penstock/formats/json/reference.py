@@ -139,7 +139,7 @@ def kind_of(value: Any) -> str:
         return "a boolean"
     if isinstance(value, Number):
         return "a number"
-    return {str: "a string", list: "an array", dict: "an object"}[type(value)]
+    return "a string" if isinstance(value, str) else "an array" if isinstance(value, list) else "an object"
 
 
 def shown(name: str) -> str:
@@ -199,6 +199,10 @@ def names(value: dict[str, Any], path: str) -> list[str]:
         if not name or len(name) > 255 or _BAD_IN_COLUMN_NAMES.search(name):
             raise Refusal("fit", "column.name", f"the key {shown(name)}{where} cannot be a column name")
         if name.lower() in seen:
-            raise Refusal("fit", "column.case-clash", f"the keys {shown(seen[name.lower()])} and {shown(name)}{where} differ only in case")
+            raise Refusal(
+                "fit",
+                "column.case-clash",
+                f"the keys {shown(seen[name.lower()])} and {shown(name)}{where} differ only in case",
+            )
         seen[name.lower()] = name
     return list(seen.values())

@@ -36,14 +36,18 @@ class LogLines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, why: BaseException | None, trace: TracebackType | None) -> None: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, why: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
     def _say(self, event: str, **facts: Any) -> None:
         line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, "app": self._app, **facts}
         print(json.dumps(line, default=str), file=sys.stderr, flush=True)
 
     def claimed(self, entry: Entry) -> None:
-        self._say("started", entry=entry.number, instance=entry.instance, source=entry.source.name, positions=entry.ends)
+        self._say(
+            "started", entry=entry.number, instance=entry.instance, source=entry.source.name, positions=entry.ends
+        )
 
     def batch(self, report: BatchReport) -> None:
         total, entry = report.entry.total, report.entry
@@ -96,7 +100,9 @@ class Screen:
         self._live.__enter__()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, why: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, why: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._note = ""
         self._live.update(self._picture())
         self._live.__exit__(kind, why, trace)
@@ -133,7 +139,11 @@ class Screen:
             (then, before), (now, after) = self._recent[0], self._recent[-1]
             rate = (after - before) / (now - then) if now > then else 0
             seconds = sum(self._last.seconds.values())
-            head.append(f"   {rate:,.0f} messages/s   lag {self._last.lag:,}   batch {self._last.entry.number} ({seconds:.2f} s)", "not bold")
+            head.append(
+                f"   {rate:,.0f} messages/s   lag {self._last.lag:,}"
+                f"   batch {self._last.entry.number} ({seconds:.2f} s)",
+                "not bold",
+            )
         if self._note:
             head.append(f"   {self._note}", "not bold dim")
         return Group(head, *([self._tables()] if self._rows else []))
@@ -147,7 +157,12 @@ class Screen:
             note = f"parked: {self._trouble[name]}" if name in self._trouble else ""
             if name == LETTERS:
                 note = note or ", ".join(f"{code} {count:,}" for code, count in self._dead.most_common(3))
-            table.add_row(label, f"{self._rows[name]:,}", f"{self._bytes[name] / 1e6:,.1f} MB", Text(note, "red" if name in self._trouble else "dim"))
+            table.add_row(
+                label,
+                f"{self._rows[name]:,}",
+                f"{self._bytes[name] / 1e6:,.1f} MB",
+                Text(note, "red" if name in self._trouble else "dim"),
+            )
         return table
 
 
@@ -168,11 +183,18 @@ def show_audit(found: Audit, console: Console) -> None:
     for wrong in found.wrong:
         console.print(f"wrong: {wrong}", markup=False, highlight=False, style="red")
     verdict = "nothing lost, nothing doubled" if found.ok else f"{len(found.wrong)} thing(s) wrong"
-    console.print(f"{found.app}: {found.entries} ledger entries, {verdict}", style="green" if found.ok else "red", highlight=False)
+    console.print(
+        f"{found.app}: {found.entries} ledger entries, {verdict}", style="green" if found.ok else "red", highlight=False
+    )
 
 
 def _partitions(found: Audit) -> Table:
-    table = Table(title="read = rows + dead letters + filtered + tombstones + skipped", title_style="dim", box=None, padding=(0, 2, 0, 0))
+    table = Table(
+        title="read = rows + dead letters + filtered + tombstones + skipped",
+        title_style="dim",
+        box=None,
+        padding=(0, 2, 0, 0),
+    )
     for name in ("partition", "positions", "read", "rows", "dead letters", "filtered", "tombstones", "skipped"):
         table.add_column(name, justify="right")
     for partition, line in sorted(found.partitions.items(), key=lambda item: (len(item[0]), item[0])):
