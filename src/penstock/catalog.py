@@ -18,6 +18,21 @@ LETTERS = "_dead_letters"  # no type's table can have this name
 _PARTITIONABLE = {STRING, JSON, LONG, INT, Scalar("short"), Scalar("byte"), Scalar("boolean"), Scalar("date")}
 
 OpenTable = Callable[[str, str, Mapping[str, str]], Table]
+OpenStorage = Callable[[str], Storage]
+
+
+def ledger_location(pipeline: Pipeline) -> str:
+    """Where the app's own files are: by default beside its tables."""
+    return absolute(pipeline.ledger.path or child(absolute(pipeline.tables.base), "_penstock", pipeline.app))
+
+
+def storage_options(pipeline: Pipeline) -> dict[str, str]:
+    return {name: value.get_secret_value() for name, value in pipeline.tables.storage.items()}
+
+
+def storage_opener(pipeline: Pipeline) -> OpenStorage:
+    """How this pipeline reaches the places it writes to."""
+    return lambda location: Storage(location, storage_options(pipeline), fsync=pipeline.fsync)
 
 
 @dataclass(frozen=True)
@@ -32,11 +47,12 @@ class Growth:
 class Catalog:
     """Types, their tables and their shapes."""
 
-    def __init__(self, pipeline: Pipeline, open_table: OpenTable) -> None:
-        self._pipeline, self._open_table = pipeline, open_table
+    def __init__(self, pipeline: Pipeline, open_table: OpenTable, open_storage: OpenStorage) -> None:
+        self._pipeline, self._open_table, self._open_storage = pipeline, open_table, open_storage
         self.base = absolute(pipeline.tables.base)
         self.letters_location = absolute(pipeline.dead_letters.table or child(self.base, "dead_letters"))
-        self.options = {name: value.get_secret_value() for name, value in pipeline.tables.storage.items()}
+        self.ledger_location = ledger_location(pipeline)
+        self.options = storage_options(pipeline)
         self._stores: dict[str, Storage] = {}
         self.targets: dict[str, Target] = {}  # type → its table
         self.existing: set[str] = set()  # names of tables that are there, or decided to be
@@ -59,15 +75,17 @@ class Catalog:
 
     def missing(self, name: str, files: Iterable[File]) -> list[str]:
         """Those of a table's files that are not there."""
-        location = self.location(name)
+        return self.storage(self.location(name)).missing([file.path for file in files])
+
+    def storage(self, location: str) -> Storage:
         if location not in self._stores:
-            self._stores[location] = Storage(location, self.options)
-        return self._stores[location].missing([file.path for file in files])
+            self._stores[location] = self._open_storage(location)
+        return self._stores[location]
 
     def folders(self) -> list[str]:
         """Names under the base that could be tables of ours, whoever made them."""
         reserved = self.letters_location.rpartition("/")[2] if self.letters_location.startswith(self.base) else ""
-        found = Storage(self.base, self.options).folders()
+        found = self.storage(self.base).folders()
         return [name for name in found if name != reserved and not name.startswith((".", "_"))]
 
     # --- what tables look like

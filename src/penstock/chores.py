@@ -71,13 +71,10 @@ class Chores:
         reach("hint.after")
 
     def _may_go(self, entry: Entry) -> bool:
-        """Old enough, and read back from every table it lists."""
+        """Old enough, and every table it lists surely carries it, with its files."""
         age = self._around.now() - datetime.fromisoformat(entry.time)
-        commits = self._instance.commits
-        return age > timedelta(seconds=self._instance.pipeline.ledger.keep) and all(
-            name in commits.lines and commits.lines[name].carried >= entry.number and not commits.lines[name].refused
-            for name in entry.tables
-        )
+        old = age > timedelta(seconds=self._instance.pipeline.ledger.keep)
+        return old and all(self._instance.commits.surely_carries(name, entry.number) for name in entry.tables)
 
     def _start(self, name: str, work: Callable[[], object]) -> None:
         if name in self._busy:

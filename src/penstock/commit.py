@@ -16,7 +16,7 @@ from penstock.crashpoints import reach
 from penstock.crew import Crew
 from penstock.errors import PenstockError, TableRefused
 from penstock.ledger import Ledger
-from penstock.protocol.commits import Carried, Commit, Create, Evolve, Park, next_step, pending
+from penstock.protocol.commits import Carried, Commit, Create, Evolve, Park, another, next_step, pending
 from penstock.protocol.entry import Entry
 
 DEPTH = 4  # batches that may be decided before a table that is not parked has taken them
@@ -43,12 +43,17 @@ class Line:
     attempts: int = 0
     refused: bool = False
     reason: str = ""
-    vanished: list[File] = field(default_factory=list)  # committed, and deleted by somebody meanwhile
+    unproven: bool = False  # nobody has looked yet whether the files of the carried batch are there
+    unseen: bool = False  # nor, since the start, whether it is still the table that was left
 
     def took(self, number: int) -> None:
         if self.chain and self.chain[0] == number:
             self.chain.popleft()
         self.carried = max(self.carried, number)
+        self.unproven = True
+        self.recovered()
+
+    def recovered(self) -> None:
         self.failing_since, self.attempts, self.refused, self.reason = None, 0, False, ""
 
 
@@ -74,7 +79,8 @@ class Commits:
             state = states[name]
             line.chain.extend(pending(head, name, state, self._entry))
             known = state is not None and line.id in (None, state.id)
-            line.carried = state.carried if state is not None and known else head.carried.get(name, 0)
+            line.carried = max(head.carried.get(name, 0), state.carried if state is not None and known else 0)
+            line.unproven = line.unseen = line.carried > 0
 
     def take(self, entry: Entry) -> None:
         """A batch was decided: it is next in line for every table it lists."""
@@ -96,10 +102,10 @@ class Commits:
     def tend(self) -> None:
         """Start work on every table that has some and whose time has come."""
         for line in list(self.lines.values()):
-            if line.chain and not line.busy and self._crew.now() >= line.retry_at:
+            if (line.chain or line.unproven) and not line.busy and self._crew.now() >= line.retry_at:
                 line.busy = True
                 self._crew.spawn(lambda line=line: self._settle(line))  # type: ignore[misc]
-        needed = {number for line in self.lines.values() for number in line.chain}
+        needed = {n for line in self.lines.values() for n in (*line.chain, line.carried if line.unproven else 0)}
         for number in [number for number in self._entries if number not in needed]:
             del self._entries[number]
 
@@ -114,8 +120,20 @@ class Commits:
         return {
             name: line.reason
             for name, line in self.lines.items()
-            if (line.chain or line.vanished) and self.is_parked(line)
+            if (line.chain or line.unproven) and self.is_parked(line)
         }
+
+    def surely_carries(self, name: str, number: int) -> bool:
+        """Was it read back that the table carries this batch, is the table well, are the files there?"""
+        line = self.lines.get(name)
+        if line is None or line.refused or line.failing_since is not None:
+            return False
+        return line.carried > number or (line.carried == number and not line.unproven)
+
+    @property
+    def busy(self) -> bool:
+        """Does a table that is not parked still have something to take or to prove?"""
+        return any((line.chain or line.unproven) and not self.is_parked(line) for line in self.lines.values())
 
     def behind(self, depth: int = DEPTH) -> bool:
         """Is a table that is not parked so many batches behind that deciding more must wait?"""
@@ -131,14 +149,14 @@ class Commits:
 
     def next_retry(self) -> float:
         """Seconds until a table wants to be tended again."""
-        times = [line.retry_at for line in self.lines.values() if line.chain and not line.busy]
+        times = [line.retry_at for line in self.lines.values() if (line.chain or line.unproven) and not line.busy]
         return max(0.0, min(times, default=self._crew.now() + 60.0) - self._crew.now())
 
     # --- doing it
 
     def _settle(self, line: Line) -> None:
         try:
-            while line.chain:
+            while line.chain or line.unproven:
                 self._advance(line)
         except Exception as why:
             self._stumble(line, why)
@@ -147,10 +165,12 @@ class Commits:
 
     def _advance(self, line: Line) -> None:
         """One look at the table, and the one thing to do about what was seen."""
-        self._still_there(line)
+        if line.unproven:
+            self._prove(line)
+            return
+        state = line.table.state()
         entry = self._entry(line.chain[0])
         share = entry.share(line.name)
-        state = line.table.state()
         match next_step(state, share, line.id):
             case Park(code, reason):
                 raise TableRefused(code, reason)
@@ -174,19 +194,24 @@ class Commits:
         give(share)
         reach("commit.after")
         line.took(share.batch)
-        line.vanished = list(share.files)
-        self._still_there(line)
         line.commits += 1
         if line.commits % TIDY_EVERY == 0 and isinstance(line.table, Tidy):
             self._crew.spawn(lambda: self._tidy(line))
 
-    def _still_there(self, line: Line) -> None:
-        """A vacuum may strike between the look and the commit: then the table refers to nothing."""
-        if gone := self._missing(line.name, line.vanished):
-            raise TableRefused(
-                "table.files-vanished", f"{len(gone)} files were deleted while they were committed, such as {gone[0]}"
-            )
-        line.vanished = []
+    def _prove(self, line: Line) -> None:
+        """Is the newest carried batch really in the table? An operator may have taken the table back
+        while nobody ran; a vacuum may strike between the look and the commit."""
+        files = self._entry(line.carried).tables[line.name].files or ()
+        gone = self._missing(line.name, files)
+        if gone or line.unseen:
+            state = line.table.state()
+            if why := another(state, line.carried, line.id):
+                raise TableRefused(why.code, why.reason)
+            if state is not None and (dangling := state.refers(gone)):
+                told = f"{len(dangling)} files of batch {line.carried} are gone although it refers to them"
+                raise TableRefused("table.files-vanished", f"{told}, such as {dangling[0]}")
+        line.unproven = line.unseen = False
+        line.recovered()
 
     def _stumble(self, line: Line, why: Exception) -> None:
         """Remember that the table failed; try again later, and ever more rarely."""

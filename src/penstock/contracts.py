@@ -6,7 +6,7 @@ A part can be written from the text here alone. Parts are found by entry point
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as having
 from typing import Any, Protocol, runtime_checkable
@@ -170,6 +170,7 @@ class Share:
     ends: Positions
     manifest: Mapping[str, Any]  # the entry without file lists, kept in the table's own log
     is_new: bool = False  # the table did not exist when the batch was decided
+    is_emptied: bool = False  # the ledger no longer lists its files: the table carried it long ago
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,7 @@ class TableState:
     partition_by: tuple[str, ...]
     restored: bool = False  # somebody took the table back since our newest batch
     unwritable: str = ""  # why this engine must not write to it
+    refers: Callable[[Sequence[str]], list[str]] = lambda _: []  # which of these files are part of it
     token: Any = None
 
 

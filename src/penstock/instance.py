@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from penstock.batch import Engine, LandedBatch, reland
-from penstock.catalog import LETTERS, Catalog, OpenTable
+from penstock.catalog import LETTERS, Catalog, OpenStorage, OpenTable
 from penstock.commit import Commits
 from penstock.contracts import Bound, File, Identity, ShortRead, Slice, TableState
 from penstock.crashpoints import reach
@@ -25,7 +25,6 @@ from penstock.observe import Observer
 from penstock.pipeline import Pipeline
 from penstock.protocol.begin import Accepted, Beginning, beginning, same_stream
 from penstock.protocol.entry import Entry, Place
-from penstock.storage import Storage
 
 T = TypeVar("T")
 
@@ -41,6 +40,7 @@ class Surroundings:
     engine: Engine
     crew: Crew
     open_table: OpenTable
+    open_storage: OpenStorage
     observer: Observer
     config: str = ""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -50,11 +50,12 @@ class Surroundings:
 class Instance:
     """This process, as the ledger knows it."""
 
-    def __init__(self, pipeline: Pipeline, around: Surroundings, storage: Storage, accepted: Accepted) -> None:
+    def __init__(self, pipeline: Pipeline, around: Surroundings, accepted: Accepted) -> None:
         self.pipeline, self.around, self.accepted = pipeline, around, accepted
         self.name = uuid.uuid4().hex
-        self.storage, self.ledger = storage, Ledger(storage)
-        self.catalog = Catalog(pipeline, around.open_table)
+        self.catalog = Catalog(pipeline, around.open_table, around.open_storage)
+        self.storage = self.catalog.storage(self.catalog.ledger_location)
+        self.ledger = Ledger(self.storage)
         self.commits = Commits(self.ledger, around.crew, self.catalog.open, self.catalog.missing, self._reland)
         self.commits.park_after = pipeline.tables.park_after
         self.rival: Fenced | None = None

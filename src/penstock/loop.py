@@ -15,7 +15,6 @@ from penstock.observe import BatchReport
 from penstock.pipeline import Pipeline
 from penstock.protocol.begin import Accepted, same_stream
 from penstock.protocol.plan import Limits, Pressure, backlog, lost, plan
-from penstock.storage import Storage
 
 GUARD_EVERY = 5.0  # seconds between looks for a rival
 
@@ -35,19 +34,21 @@ class Until:
         return self.target is not None and all(ends.get(p, 0) >= end for p, end in self.target.items())
 
 
-def run(pipeline: Pipeline, around: Surroundings, storage: Storage, until: Until, accepted: Accepted) -> None:
+def run(pipeline: Pipeline, around: Surroundings, until: Until, accepted: Accepted) -> None:
     """Move messages from the source into their tables until told to stop."""
-    instance = Instance(pipeline, around, storage, accepted)
+    instance = Instance(pipeline, around, accepted)
     try:
         instance.claim()
         around.observer.claimed(instance.head)
         around.crew.every(GUARD_EVERY, instance.look_for_rival)
-        _Loop(instance, until).run()
+        Loop(instance, until).run()
     except Stopped:
         return  # nothing was in hand
 
 
-class _Loop:
+class Loop:
+    """One instance at work, until it is told to stop."""
+
     def __init__(self, instance: Instance, until: Until) -> None:
         self.instance, self.until, self.around = instance, until, instance.around
         self.commits, self.chores = instance.commits, Chores(instance)
@@ -132,7 +133,7 @@ class _Loop:
 
     def _finish(self) -> None:
         """Wait until every table that is not parked has what was decided."""
-        while self.commits.behind(depth=1):
+        while self.commits.busy:
             self._tend()
             self.around.crew.wait(min(0.5, self.commits.next_retry() or 0.05))
         self.chores.finish()

@@ -115,6 +115,11 @@ class Tables(Declared):
 class DeadLetters(Declared):
     """Where messages go that cannot become rows, and how many are too many."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _a_path_is_enough(cls, given: Any) -> Any:
+        return {"table": given} if isinstance(given, str) else given
+
     table: str | None = None
     max_share: float = Field(default=0.5, ge=0, le=1, strict=False)
     min_messages: int = Field(default=100, ge=1)

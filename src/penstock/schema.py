@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 SCALARS = frozenset(
     "string long int short byte double float boolean date timestamp timestamp_ntz binary json nothing".split()  # noqa: SIM905
@@ -185,13 +186,16 @@ def _field(words: _Words, name: str) -> Field:
 
 def columns(written: Mapping[str, str]) -> Schema:
     """A schema from its columns, each in written form."""
-    fields = []
-    for name, text in written.items():
-        words = _Words(text)
-        fields.append(_field(words, name))
-        if text[words.at :].strip():
-            raise ValueError(f"column '{name}': '{text}' is not a type")
-    return Struct(tuple(fields))
+    return Struct(tuple(_column(name, text) for name, text in written.items()))
+
+
+@lru_cache(maxsize=10_000)
+def _column(name: str, text: str) -> Field:
+    words = _Words(text)
+    found = _field(words, name)
+    if text[words.at :].strip():
+        raise ValueError(f"column '{name}': '{text}' is not a type")
+    return found
 
 
 def written(schema: Schema) -> dict[str, str]:

@@ -23,8 +23,8 @@ from penstock.operate.audit import audit as prove
 from penstock.operate.check import check as ask
 from penstock.operate.show import LogLines, Screen, show_audit, show_finding
 from penstock.protocol.begin import Accepted
-from penstock.run import run as land
-from penstock.run import with_spark
+from penstock.running import run as land
+from penstock.running import with_spark
 
 P = ParamSpec("P")
 PipelineFile = Annotated[Path, Parameter(help="The pipeline's YAML file.")]

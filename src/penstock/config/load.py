@@ -33,8 +33,6 @@ def load(path: str | Path, environ: Mapping[str, str] | None = None) -> Pipeline
     for kind, key in (("sources", "source"), ("formats", "format")):
         if key in found:
             found[key] = _part(kind, key, found[key], document)
-    if isinstance(found.get("dead_letters"), str):
-        found["dead_letters"] = {"table": found["dead_letters"]}
     pipeline: Pipeline | None = _validated(Pipeline, found, (), document)
     _check_table_format(content, document)
     if document.complaints or pipeline is None:

@@ -22,7 +22,7 @@ from penstock.observe import Observer, Silence
 from penstock.operate.audit import audit
 from penstock.operate.show import Screen, show_audit
 from penstock.pipeline import Pipeline
-from penstock.run import run
+from penstock.running import run
 
 TOPIC, PARTITIONS = "events", 4
 _REASONS = (

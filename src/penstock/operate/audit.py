@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.catalog import LETTERS, Catalog
-from penstock.config.parts import part
 from penstock.ledger import Ledger
 from penstock.pipeline import Pipeline
 from penstock.protocol.entry import Counts, Entry, Portion, Range
-from penstock.run import ledger_storage
+from penstock.running import catalog_of
 from penstock.tables.account import TableAccount, account
 
 PATIENCE = 5.0  # seconds for commits that are on their way while the app runs
@@ -61,7 +60,8 @@ class Audit:
 def audit(pipeline: Pipeline) -> Audit:
     """Look at everything, and say what is not as it was promised."""
     found = Audit(pipeline.app)
-    ledger = Ledger(ledger_storage(pipeline))
+    catalog = catalog_of(pipeline)
+    ledger = Ledger(catalog.storage(catalog.ledger_location))
     numbers = ledger.numbers()
     if not numbers:
         found.wrong.append(f"there is no ledger at {ledger.location}: nothing was ever decided, or it is lost")
@@ -73,7 +73,6 @@ def audit(pipeline: Pipeline) -> Audit:
     found.entries = len(entries)
     _ranges(entries, found)
     _sums(entries, found)
-    catalog = Catalog(pipeline, part("tables", pipeline.tables.format))
     for name, number in sorted(entries[-1].heads.items()):
         _table(name, number, entries, catalog, found)
     return found

@@ -6,8 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from penstock.catalog import LETTERS, Catalog
-from penstock.config.parts import part
+from penstock.catalog import LETTERS
 from penstock.engine.java import java
 from penstock.errors import PenstockError
 from penstock.ledger import Ledger
@@ -15,7 +14,7 @@ from penstock.pipeline import Pipeline
 from penstock.protocol.begin import Accepted, beginning
 from penstock.protocol.entry import Place
 from penstock.protocol.plan import backlog
-from penstock.run import ledger_storage
+from penstock.running import catalog_of
 from penstock.storage import Storage, absolute
 
 
@@ -58,7 +57,7 @@ def _source(pipeline: Pipeline) -> str:
 
 
 def _writable(location: str, pipeline: Pipeline) -> str:
-    storage = Storage(location, _options(pipeline), fsync=pipeline.fsync)
+    storage = catalog_of(pipeline).storage(location)
     probe = f"_penstock/{pipeline.app}/probe-{uuid.uuid4().hex}"
     storage.put(probe, b"penstock check")
     storage.delete([probe])
@@ -66,7 +65,7 @@ def _writable(location: str, pipeline: Pipeline) -> str:
 
 
 def _exclusive(pipeline: Pipeline) -> str:
-    storage = ledger_storage(pipeline)
+    storage = _ledger_storage(pipeline)
     probe = f"probe-{uuid.uuid4().hex}"
     first, second = storage.create(probe, b"1"), storage.create(probe, b"2")
     storage.delete([probe])
@@ -80,7 +79,7 @@ def _exclusive(pipeline: Pipeline) -> str:
 
 
 def _tables(pipeline: Pipeline) -> str:
-    catalog = Catalog(pipeline, part("tables", pipeline.tables.format))
+    catalog = catalog_of(pipeline)
     states = {name: catalog.open(name).state() for name in (*catalog.folders(), LETTERS)}
     there = {name: state for name, state in states.items() if state is not None}
     if bad := {name: state.unwritable for name, state in there.items() if state.unwritable}:
@@ -96,8 +95,8 @@ def _tables(pipeline: Pipeline) -> str:
 
 
 def _position(pipeline: Pipeline) -> str:
-    head = Ledger(ledger_storage(pipeline)).head()
-    catalog = Catalog(pipeline, part("tables", pipeline.tables.format))
+    head = Ledger(_ledger_storage(pipeline)).head()
+    catalog = catalog_of(pipeline)
     place = Place(pipeline.tables.format, catalog.base, catalog.letters_location)
     bounds = pipeline.source.bounds()
     begin = beginning(head, pipeline.source.identity(), place, bounds, Accepted())
@@ -105,5 +104,6 @@ def _position(pipeline: Pipeline) -> str:
     return f"{'after entry ' + str(head.number) if head else 'at its first start'}: {waiting:,} positions to read"
 
 
-def _options(pipeline: Pipeline) -> dict[str, str]:
-    return {name: value.get_secret_value() for name, value in pipeline.tables.storage.items()}
+def _ledger_storage(pipeline: Pipeline) -> Storage:
+    catalog = catalog_of(pipeline)
+    return catalog.storage(catalog.ledger_location)

@@ -50,21 +50,33 @@ Step = Carried | Create | Evolve | Commit | Park
 
 def next_step(state: TableState | None, share: Share, expected_id: str | None) -> Step:
     """What to do with a table in this state, given the share of the next batch in its chain."""
-    if state is None:
-        if share.is_new:
-            return Create()
-        return Park("table.dropped", f"it is gone, although it carried batch {share.previous}")
-    if expected_id is not None and state.id != expected_id:
-        return Park("table.recreated", f"it was dropped and made again: its id was {expected_id} and is now {state.id}")
-    if state.restored:
-        return Park("table.restored", "somebody restored an older version of it, and with it withdrew batches")
+    if state is None and share.is_new:
+        return Create()
+    if why := another(state, share.previous, expected_id):
+        return why
+    assert state is not None
     if state.carried >= share.batch:
         return Carried()
+    if share.is_emptied:
+        return Park("table.withdrawn", f"it carried batch {share.batch} long ago, and does not any more")
     if state.unwritable:
         return Park("table.unwritable", state.unwritable)
     if state.carried != share.previous:
         return Park("table.off-chain", f"it carries batch {state.carried} where batch {share.previous} belongs")
     return _fit(state, share)
+
+
+def another(state: TableState | None, carried: int, expected_id: str | None) -> Park | None:
+    """Why this is not the table that we left, carrying that batch; None if it is."""
+    if state is None:
+        return Park("table.dropped", f"it is gone, although it carried batch {carried}")
+    if expected_id is not None and state.id != expected_id:
+        return Park("table.recreated", f"it was dropped and made again: its id was {expected_id} and is now {state.id}")
+    if state.restored:
+        return Park("table.restored", "somebody restored an older version of it, and with it withdrew batches")
+    if state.carried < carried:
+        return Park("table.off-chain", f"it carries batch {state.carried} where batch {carried} belongs")
+    return None
 
 
 def _fit(state: TableState, share: Share) -> Step:

@@ -111,6 +111,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
             ends=self.ends,
             manifest=self.manifest(),
             is_new=portion.is_new,
+            is_emptied=portion.files is None,
         )
 
 

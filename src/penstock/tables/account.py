@@ -12,7 +12,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from penstock.errors import Unavailable
 from penstock.storage import Storage
-from penstock.tables.delta import transaction
+from penstock.tables.delta import relative, transaction
 
 # What leaves the rows of earlier batches where they are.
 _HARMLESS = {
@@ -45,7 +45,7 @@ def account(location: str, app: str, options: Mapping[str, str]) -> TableAccount
     try:
         handle = deltalake.DeltaTable(location, storage_options=dict(options))
         history = handle.history()
-        paths = [_relative(uri, location) for uri in handle.file_uris()]
+        paths = [relative(uri, location) for uri in handle.file_uris()]
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as cause:
@@ -75,7 +75,3 @@ def _rows(storage: Storage, path: str, guess: int = 65_536) -> int:
     if length > len(tail):
         tail = storage.tail(path, length)
     return int(pq.read_metadata(pa.BufferReader(tail)).num_rows)
-
-
-def _relative(uri: str, location: str) -> str:
-    return uri.removeprefix("file://").removeprefix(location.removeprefix("file://")).lstrip("/")

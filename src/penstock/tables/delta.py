@@ -77,6 +77,7 @@ class DeltaTable:
             partition_by=tuple(handle.metadata().partition_columns),
             restored=bool(carried) and self._is_restored(handle),
             unwritable=unwritable,
+            refers=lambda paths: sorted(set(paths) & {relative(uri, self.location) for uri in handle.file_uris()}),
             token=handle,
         )
 
@@ -145,6 +146,11 @@ class DeltaTable:
         if "Unsupported table features" in text:
             return TableRefused("table.unwritable", f"delta-rs cannot write to it: {text}")
         return Unavailable("table.unavailable", f"could not {verb} {self.location}: {text}")
+
+
+def relative(uri: str, location: str) -> str:
+    """A data file's path inside its table."""
+    return uri.removeprefix("file://").removeprefix(location.removeprefix("file://")).lstrip("/")
 
 
 def _newest_first(handle: deltalake.DeltaTable) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from penstock.catalog import Catalog, storage_opener
 from penstock.config.load import fingerprint
 from penstock.config.parts import part
 from penstock.crew import Threads
@@ -20,7 +21,6 @@ from penstock.loop import run as loop
 from penstock.observe import Observer, Silence
 from penstock.pipeline import Pipeline, Spark
 from penstock.protocol.begin import Accepted
-from penstock.storage import Storage, absolute, child
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,23 +48,21 @@ def run(
                 engine=SparkEngine(context),
                 crew=crew,
                 open_table=part("tables", pipeline.tables.format),
+                open_storage=storage_opener(pipeline),
                 observer=observer or Silence(),
                 config=fingerprint(pipeline),
                 stop=stop,
             )
-            loop(pipeline, around, ledger_storage(pipeline), until or Until(), accepted or Accepted())
+            loop(pipeline, around, until or Until(), accepted or Accepted())
     finally:
         crew.close()
         if ours:
             _stop_quietly(context)
 
 
-def ledger_storage(pipeline: Pipeline) -> Storage:
-    """Where the app's own files are: by default beside its tables."""
-    base = absolute(pipeline.tables.base)
-    location = absolute(pipeline.ledger.path) if pipeline.ledger.path else child(base, "_penstock", pipeline.app)
-    options = {name: value.get_secret_value() for name, value in pipeline.tables.storage.items()}
-    return Storage(location, options, fsync=pipeline.fsync)
+def catalog_of(pipeline: Pipeline) -> Catalog:
+    """The pipeline's tables, without an engine to land in them."""
+    return Catalog(pipeline, part("tables", pipeline.tables.format), storage_opener(pipeline))
 
 
 def with_spark(pipeline: Pipeline, master: str | None, conf: dict[str, str]) -> Pipeline:
