@@ -61,7 +61,7 @@ class LandedBatch:
                 previous=heads.get(name, 0),
                 schema=written(catalog.schema(targets[name])),
                 partition_by=list(targets[name].partition_by),
-                is_new=name not in catalog.existing,
+                is_new=name not in catalog.existing and name not in heads,
                 files=files,
             )
             for name, files in sorted(self.files.items())

@@ -32,11 +32,10 @@ class Chores:
 
     def tend(self) -> None:
         """Start what is due."""
-        self._report_parked()
         head = self._instance.head.number
         if head - self._hinted >= HINT_EVERY:
             self._hinted = head
-            self._start("hint", partial(self._note, head))
+            self._start("hint", self._instance.note)
         if head - self._stripped >= STRIP_EVERY:
             self._stripped = head
             self._start("strip", partial(self._instance.ledger.strip, head, self._may_go))
@@ -47,7 +46,7 @@ class Chores:
 
     def finish(self) -> None:
         """Leave things in order for the next start and for lag tools."""
-        for work in (partial(self._publish, self._settled()), partial(self._note, self._instance.head.number)):
+        for work in (partial(self._publish, self._settled()), self._instance.note):
             with suppress(PenstockError):
                 work()
 
@@ -65,10 +64,6 @@ class Chores:
         self._instance.pipeline.source.publish(self._instance.pipeline.app, self._ends[number])
         self._published = number
         self._ends = {n: ends for n, ends in self._ends.items() if n >= number}
-
-    def _note(self, number: int) -> None:
-        self._instance.ledger.note(number)
-        reach("hint.after")
 
     def _may_go(self, entry: Entry) -> bool:
         """Old enough, and every table it lists surely carries it, with its files."""
@@ -88,10 +83,11 @@ class Chores:
 
         self._around.crew.spawn(go)
 
-    def _report_parked(self) -> None:
-        parked = self._instance.commits.parked
-        for name in parked.keys() - self._parked.keys():
-            self._around.observer.parked(name, parked[name])
-        for name in self._parked.keys() - parked.keys():
+    def look_after_tables(self) -> None:
+        """See to it that tables get what waits for them, and tell which of them cannot take it."""
+        self._instance.commits.tend()
+        before, self._parked = self._parked, self._instance.commits.parked
+        for name in self._parked.keys() - before.keys():
+            self._around.observer.parked(name, self._parked[name])
+        for name in before.keys() - self._parked.keys():
             self._around.observer.healed(name)
-        self._parked = parked

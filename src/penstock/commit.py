@@ -7,9 +7,11 @@ by itself when it is well again.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from penstock.contracts import File, Share, Table, TableState, Tidy
 from penstock.crashpoints import reach
@@ -17,11 +19,10 @@ from penstock.crew import Crew
 from penstock.errors import PenstockError, TableRefused
 from penstock.ledger import Ledger
 from penstock.protocol.commits import Carried, Commit, Create, Evolve, Park, another, next_step, pending
-from penstock.protocol.entry import Entry
+from penstock.protocol.entry import Entry, Known
 
 DEPTH = 4  # batches that may be decided before a table that is not parked has taken them
 SLOWEST_RETRY = 15.0
-TIDY_EVERY = 10
 
 Missing = Callable[[str, Iterable[File]], list[str]]
 Reland = Callable[[Entry, str], list[File]]
@@ -37,7 +38,6 @@ class Line:
     carried: int = 0
     chain: deque[int] = field(default_factory=deque)
     busy: bool = False
-    commits: int = 0
     failing_since: float | None = None
     retry_at: float = 0.0
     attempts: int = 0
@@ -66,6 +66,7 @@ class Commits:
         self._ledger, self._crew = ledger, crew
         self._open, self._missing, self._reland = open_table, missing, reland
         self._entries: dict[int, Entry] = {}
+        self._tending = threading.Lock()
         self.lines: dict[str, Line] = {}
         self.park_after = 120.0
 
@@ -84,9 +85,10 @@ class Commits:
 
     def take(self, entry: Entry) -> None:
         """A batch was decided: it is next in line for every table it lists."""
-        self._entries[entry.number] = entry
-        for name in entry.tables:
-            self._line(name).chain.append(entry.number)
+        with self._tending:
+            self._entries[entry.number] = entry
+            for name in entry.tables:
+                self._line(name).chain.append(entry.number)
         self.tend()
 
     def _line(self, name: str) -> Line:
@@ -100,14 +102,15 @@ class Commits:
         return self._entries[number]
 
     def tend(self) -> None:
-        """Start work on every table that has some and whose time has come."""
-        for line in list(self.lines.values()):
-            if (line.chain or line.unproven) and not line.busy and self._crew.now() >= line.retry_at:
-                line.busy = True
-                self._crew.spawn(lambda line=line: self._settle(line))  # type: ignore[misc]
-        needed = {n for line in self.lines.values() for n in (*line.chain, line.carried if line.unproven else 0)}
-        for number in [number for number in self._entries if number not in needed]:
-            del self._entries[number]
+        """Start work on every table that has some and whose time has come. Anybody may call it."""
+        with self._tending:
+            for line in list(self.lines.values()):
+                if (line.chain or line.unproven) and not line.busy and self._crew.now() >= line.retry_at:
+                    line.busy = True
+                    self._crew.spawn(partial(self._settle, line))
+            needed = {n for line in self.lines.values() for n in (*line.chain, line.carried if line.unproven else 0)}
+            for number in [number for number in self._entries if number not in needed]:
+                del self._entries[number]
 
     # --- how the tables are doing
 
@@ -140,12 +143,10 @@ class Commits:
         return any(len(line.chain) >= depth and not self.is_parked(line) for line in self.lines.values())
 
     @property
-    def ids(self) -> dict[str, str]:
-        return {name: line.id for name, line in self.lines.items() if line.id is not None}
-
-    @property
-    def carried(self) -> dict[str, int]:
-        return {name: line.carried for name, line in self.lines.items()}
+    def known(self) -> Known:
+        """What this instance has seen of the tables."""
+        ids = {name: line.id for name, line in self.lines.items() if line.id is not None}
+        return Known(ids, {name: line.carried for name, line in self.lines.items()})
 
     def next_retry(self) -> float:
         """Seconds until a table wants to be tended again."""
@@ -194,8 +195,7 @@ class Commits:
         give(share)
         reach("commit.after")
         line.took(share.batch)
-        line.commits += 1
-        if line.commits % TIDY_EVERY == 0 and isinstance(line.table, Tidy):
+        if isinstance(line.table, Tidy) and line.table.is_untidy:
             self._crew.spawn(lambda: self._tidy(line))
 
     def _prove(self, line: Line) -> None:

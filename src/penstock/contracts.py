@@ -219,4 +219,9 @@ class Table(Protocol):
 class Tidy(Protocol):
     """A table with work that can wait: checkpoints, log clean-up. Called off the critical path."""
 
+    @property
+    def is_untidy(self) -> bool:
+        """Is it time, after the commit just made?"""
+        ...
+
     def tidy(self) -> None: ...

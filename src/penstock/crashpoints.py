@@ -65,11 +65,12 @@ def disarm() -> None:
 
 def reach(name: str) -> None:
     """Die here if that was asked for."""
-    if _target is None or _target.name != name:
+    if _target is None or _target.name != name or (_target.whom == "jvm" and _jvm is None):
         return
     with _lock:
         _target.nth -= 1
         if _target.nth == 0:
+            os.write(2, f"penstock: killed at {name}\n".encode())
             _die(_target.whom)
 
 

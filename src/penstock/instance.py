@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -20,11 +21,11 @@ from penstock.crew import Crew
 from penstock.errors import Fenced, PenstockError, TableRefused, Transient, fenced, ledger_missing, refused
 from penstock.landing.recipe import Piece, Recipe
 from penstock.landing.routing import from_parquet, to_parquet
-from penstock.ledger import Ledger
+from penstock.ledger import Hint, Ledger
 from penstock.observe import Observer
 from penstock.pipeline import Pipeline
 from penstock.protocol.begin import Accepted, Beginning, beginning, same_stream
-from penstock.protocol.entry import Entry, Place
+from penstock.protocol.entry import Entry, Known, Place
 
 T = TypeVar("T")
 
@@ -75,7 +76,7 @@ class Instance:
             bounds: Mapping[str, Bound] = self.patiently(self.pipeline.source.bounds)
             begin = beginning(last, source, self._place(), bounds, self.accepted)
             try:
-                self._put_claim(last, source, begin)
+                self._put_claim(last, source, begin, _seen(last, self.ledger.hint, states))
             except Fenced:
                 continue  # another decided something meanwhile: look again, and claim after it
             break
@@ -83,7 +84,8 @@ class Instance:
             self.catalog.know(name, state)
         self.commits.recover(self.head, states)
         self.commits.tend()
-        self._note(self.head.number)
+        with suppress(PenstockError):  # nothing depends on a hint
+            self.note()
 
     def _states(self, last: Entry | None) -> dict[str, TableState | None]:
         """One look at every table that is ours or could become ours."""
@@ -107,7 +109,7 @@ class Instance:
     def _place(self) -> Place:
         return Place(self.pipeline.tables.format, self.catalog.base, self.catalog.letters_location)
 
-    def _put_claim(self, last: Entry | None, source: Identity, begin: Beginning) -> None:
+    def _put_claim(self, last: Entry | None, source: Identity, begin: Beginning, known: Known) -> None:
         claim = Entry(
             number=last.number + 1 if last else 1,
             id=uuid.uuid4().hex,
@@ -121,8 +123,8 @@ class Instance:
             gaps=dict(begin.gaps),
             rebased=dict(begin.rebased),
             heads=last.heads if last else {},
-            ids=last.ids if last else {},
-            carried=last.carried if last else {},
+            ids=known.ids,
+            carried=known.carried,
         )
         reach("claim.before")
         self.ledger.decide(claim, self.pause)
@@ -140,6 +142,7 @@ class Instance:
         reach("routing.after")
         tables = landed.portions(self.catalog, self.head.heads)
         ranges: dict[str, tuple[int, int]] = {piece.partition: (piece.start, piece.end) for piece in slices}
+        known = self.head.known | self.commits.known
         entry = msgspec.structs.replace(
             self.head,
             number=number,
@@ -156,8 +159,8 @@ class Instance:
             tables=tables,
             routing=routing,
             heads=self.head.heads | dict.fromkeys(tables, number),
-            ids=self.head.ids | self.commits.ids,
-            carried=self.head.carried | self.commits.carried,
+            ids=known.ids,
+            carried=known.carried,
         )
         self.ledger.decide(entry, self.pause)
         reach("decide.after")
@@ -247,13 +250,19 @@ class Instance:
                 attempt = min(attempt + 1, 12)
                 self.pause(attempt)
 
-    def _note(self, number: int) -> None:
-        """Leave a hint for the next start; nothing depends on it."""
-        try:
-            self.ledger.note(number)
-            reach("hint.after")
-        except PenstockError:
-            return
+    def note(self) -> None:
+        """Leave a hint for the next start."""
+        self.ledger.note(self.head.number, self.head.known | self.commits.known)
+        reach("hint.after")
 
     def _time(self) -> str:
         return self.around.now().isoformat(timespec="milliseconds")
+
+
+def _seen(last: Entry | None, hint: Hint, states: Mapping[str, TableState | None]) -> Known:
+    """Everything that is known of the tables at a start: by the last entry, the hint, and the look just taken."""
+    before = (last.known if last else Known()) | hint.known
+    ours = {name: state for name, state in states.items() if state is not None and state.carried}
+    same = {name: state for name, state in ours.items() if before.ids.get(name, state.id) == state.id}
+    now = Known({name: s.id for name, s in same.items()}, {name: s.carried for name, s in same.items()})
+    return before | now

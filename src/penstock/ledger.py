@@ -11,19 +11,20 @@ from collections.abc import Callable
 import msgspec
 
 from penstock.errors import PenstockError, Unavailable, fenced
-from penstock.protocol.entry import Entry, decode, encode, strip
+from penstock.protocol.entry import Entry, Known, decode, encode, strip
 from penstock.storage import Storage
 
 HINT = "hint.json"
 ENTRIES = "ledger"
 
 
-class _Hint(msgspec.Struct):
-    """A number that the ledger has surely reached, and one up to which it is surely stripped.
-    Both may be stale: that costs a longer listing, never safety."""
+class Hint(msgspec.Struct, frozen=True):
+    """What was surely true at some time: the ledger had reached this number, was emptied up to that one,
+    and tables carried these batches. It may be stale: that costs a longer look, never safety."""
 
-    number: int
+    number: int = 0
     stripped: int = 0
+    known: Known = Known()
 
 
 class Ledger:
@@ -31,7 +32,7 @@ class Ledger:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._hint = _Hint(0)
+        self.hint = Hint()
 
     @property
     def location(self) -> str:
@@ -55,9 +56,9 @@ class Ledger:
     def head(self) -> Entry | None:
         """The newest entry: read the hint, list what came after it, read one entry."""
         text = self._storage.get(HINT)
-        self._hint = msgspec.json.decode(text, type=_Hint) if text else _Hint(0)
-        later = self.numbers(after=self._hint.number)
-        newest = later[-1] if later else self._hint.number
+        self.hint = msgspec.json.decode(text, type=Hint) if text else Hint()
+        later = self.numbers(after=self.hint.number)
+        newest = later[-1] if later else self.hint.number
         return self.entry(newest) if newest else None
 
     def numbers(self, after: int = 0) -> list[int]:
@@ -90,16 +91,16 @@ class Ledger:
             except Unavailable:
                 pause()
 
-    def note(self, number: int) -> None:
-        """Leave a hint for the next start. Losing it costs nothing but a longer listing."""
-        self._hint = _Hint(number, self._hint.stripped)
-        self._storage.put(HINT, msgspec.json.encode(self._hint))
+    def note(self, number: int, known: Known) -> None:
+        """Leave a hint for the next start. Losing it costs nothing but a longer look."""
+        self.hint = Hint(number, self.hint.stripped, known)
+        self._storage.put(HINT, msgspec.json.encode(self.hint))
 
     def strip(self, upto: int, may_go: Callable[[Entry], bool], limit: int = 50) -> int:
         """Empty old entries whose files every listed table surely carries, oldest first, and
         stop at the first that must stay whole. Returns how many were emptied."""
         done = 0
-        for number in range(self._hint.stripped + 1, upto):
+        for number in range(self.hint.stripped + 1, upto):
             entry = self.entry(number)
             if done == limit or not may_go(entry):
                 break
@@ -107,7 +108,7 @@ class Ledger:
                 self._storage.put(_path(number), encode(strip(entry)))
                 if entry.routing:
                     self._storage.delete([entry.routing])
-            self._hint = _Hint(self._hint.number, number)
+            self.hint = msgspec.structs.replace(self.hint, stripped=number)
             done += 1
         return done
 

@@ -17,6 +17,7 @@ from penstock.protocol.begin import Accepted, same_stream
 from penstock.protocol.plan import Limits, Pressure, backlog, lost, plan
 
 GUARD_EVERY = 5.0  # seconds between looks for a rival
+TEND_EVERY = 1.0  # and at tables that wait, also while the source keeps us waiting
 
 
 @dataclass
@@ -58,6 +59,7 @@ class Loop:
         self.lag = 0
 
     def run(self) -> None:
+        self.around.crew.every(TEND_EVERY, self.chores.look_after_tables)
         while not (self.around.stop() or self.until.reached(self.instance.head.ends)):
             self._tend()
             if self.commits.behind():
@@ -128,7 +130,7 @@ class Loop:
 
     def _tend(self) -> None:
         self.instance.check()
-        self.commits.tend()
+        self.chores.look_after_tables()
         self.chores.tend()
 
     def _finish(self) -> None:

@@ -13,7 +13,7 @@ from penstock.catalog import Catalog, storage_opener
 from penstock.config.load import fingerprint
 from penstock.config.parts import part
 from penstock.crew import Threads
-from penstock.engine.session import open_context
+from penstock.engine.session import open_context, running_context
 from penstock.engine.spark import SparkEngine
 from penstock.instance import Surroundings
 from penstock.loop import Until
@@ -40,12 +40,15 @@ def run(
     A Spark session that exists is used as it is. SIGTERM and SIGINT finish the batch in hand if
     `handle_signals` is set; a second one ends the process at once.
     """
-    crew = Threads()
-    context, ours = (spark.sparkContext, False) if spark is not None else open_context(pipeline.app, pipeline.spark)
+    crew, until = Threads(), until or Until()
+    existing = spark.sparkContext if spark is not None else running_context()
+    engine = SparkEngine(lambda: existing or open_context(pipeline.app, pipeline.spark))
+    if not until.caught_up:
+        engine.warm()  # who waits for messages wants them landed soon, not after Spark has started
     try:
         with _stopping(crew, install=handle_signals) as stop:
             around = Surroundings(
-                engine=SparkEngine(context),
+                engine=engine,
                 crew=crew,
                 open_table=part("tables", pipeline.tables.format),
                 open_storage=storage_opener(pipeline),
@@ -53,11 +56,11 @@ def run(
                 config=fingerprint(pipeline),
                 stop=stop,
             )
-            loop(pipeline, around, until or Until(), accepted or Accepted())
+            loop(pipeline, around, until, accepted or Accepted())
     finally:
         crew.close()
-        if ours:
-            _stop_quietly(context)
+        if existing is None:
+            engine.close()
 
 
 def catalog_of(pipeline: Pipeline) -> Catalog:
@@ -91,10 +94,3 @@ def _stopping(crew: Threads, *, install: bool) -> Iterator[Any]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _stop_quietly(context: Any) -> None:
-    try:
-        context.stop()
-    except Exception:
-        return  # it is gone already, and that was reported

@@ -110,9 +110,11 @@ class Stores:
         elif chance < 0.94 and self.profile.restore:
             self._restore(table)
         elif chance < 0.96 and self.profile.recreate and table.exists:
-            self.tables[name] = SimulatedTable(self.name(f"{name}-"), exists=True, version=0, schema=table.schema)
-            self.tables[name].partition_by = table.partition_by
-            self.tables[name].touched = True
+            again = SimulatedTable(self.name(f"{name}-"), touched=True)
+            if self.rng.random() < 0.6:  # otherwise it is only dropped
+                again.exists, again.version, again.schema = True, 0, table.schema
+                again.partition_by = table.partition_by
+            self.tables[name] = again
 
     def _foreign(self, table: SimulatedTable, live: dict[str, tuple[Record, ...]]) -> None:
         table.live, table.version = live, table.version + 1

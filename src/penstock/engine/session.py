@@ -26,11 +26,13 @@ _QUIET = {
 }
 
 
-def open_context(app: str, spark: Spark) -> tuple[SparkContext, bool]:
-    """The context to use, and whether it is ours to stop."""
-    running = SparkContext._active_spark_context
-    if running is not None:
-        return running, False
+def running_context() -> SparkContext | None:
+    """The context that this process has already, if it has one."""
+    return SparkContext._active_spark_context
+
+
+def open_context(app: str, spark: Spark) -> SparkContext:
+    """A context of our own."""
     java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -52,7 +54,7 @@ def open_context(app: str, spark: Spark) -> tuple[SparkContext, bool]:
             "engine.no-spark", f"Spark did not start with master {master}: {text}", "check --master and --conf"
         ) from cause
     crashpoints.know_jvm(jvm_pid(context))
-    return context, True
+    return context
 
 
 def _fill(conf: SparkConf, defaults: Mapping[str, str]) -> None:

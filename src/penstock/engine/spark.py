@@ -6,8 +6,11 @@ is its account. Spark does what Spark is for: it spreads the tasks and runs them
 
 from __future__ import annotations
 
+import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
@@ -19,35 +22,68 @@ from penstock.landing.recipe import Landed, Piece, Recipe
 
 
 class SparkEngine:
-    """Landing on a Spark context, whatever its master."""
+    """Landing on a Spark context, whatever its master. It is opened when it is first needed: until
+    then there is no JVM, and an error that needs none is told at once."""
 
-    def __init__(self, context: SparkContext) -> None:
-        self._context = context
+    def __init__(self, open_context: Callable[[], SparkContext]) -> None:
+        self._open = open_context
+        self._context: Future[SparkContext] | None = None
         self._group = f"penstock-{uuid.uuid4().hex}"
-        self._process = getattr(context._gateway, "proc", None)
+        self._lock = threading.Lock()
+
+    def warm(self) -> None:
+        """Begin to open the context, beside whatever else goes on."""
+        self._opening()
+
+    def _opening(self) -> Future[SparkContext]:
+        with self._lock:
+            if self._context is None:
+                self._context = Future()
+                # Not in the main thread: there, PySpark takes SIGINT for itself.
+                threading.Thread(target=self._start, args=(self._context,), name="penstock-spark").start()
+            return self._context
+
+    def _start(self, promise: Future[SparkContext]) -> None:
+        try:
+            promise.set_result(self._open())
+        except BaseException as why:
+            promise.set_exception(why)
 
     @property
     def cores(self) -> int:
-        return max(1, self._context.defaultParallelism)
+        context = self._opening().result()
+        try:
+            return max(1, int(context.defaultParallelism))
+        except Exception as cause:
+            raise self._meaning(cause) from cause
 
     def land(self, tasks: Sequence[Sequence[Piece]], recipe: Recipe) -> list[Landed]:
+        context = self._opening().result()
         try:
-            self._context.setJobGroup(self._group, "penstock: land", interruptOnCancel=True)
-            numbers = self._context.parallelize(range(len(tasks)), len(tasks))
+            context.setJobGroup(self._group, "penstock: land", interruptOnCancel=True)
+            numbers = context.parallelize(range(len(tasks)), len(tasks))
             found: list[Landed] = numbers.mapPartitionsWithIndex(partial(land_task, tasks, recipe)).collect()
         except Exception as cause:
             raise self._meaning(cause) from cause
         return found
 
     def cancel(self) -> None:
-        try:
-            self._context.cancelJobGroup(self._group)
-        except (Py4JError, OSError):
-            return  # then there is nothing left to cancel
+        if self._context is not None and self._context.done():
+            with suppress(Py4JError, OSError):  # then there is nothing left to cancel
+                self._context.result().cancelJobGroup(self._group)
 
     def ensure(self) -> None:
-        if self._process is not None and self._process.poll() is not None:
-            raise spark_gone(f"its process ended with status {self._process.returncode}")
+        if self._context is None or not self._context.done():
+            return
+        process = getattr(self._context.result()._gateway, "proc", None)
+        if process is not None and process.poll() is not None:
+            raise spark_gone(f"its process ended with status {process.returncode}")
+
+    def close(self) -> None:
+        """Stop the context, if it was ever opened."""
+        if self._context is not None:
+            with suppress(Exception):  # it is gone already, and that was reported
+                self._context.result().stop()
 
     def _meaning(self, cause: Exception) -> PenstockError:
         if isinstance(cause, Py4JJavaError):

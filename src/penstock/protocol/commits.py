@@ -50,7 +50,7 @@ Step = Carried | Create | Evolve | Commit | Park
 
 def next_step(state: TableState | None, share: Share, expected_id: str | None) -> Step:
     """What to do with a table in this state, given the share of the next batch in its chain."""
-    if state is None and share.is_new:
+    if state is None and share.is_new and not share.previous:
         return Create()
     if why := another(state, share.previous, expected_id):
         return why

@@ -6,8 +6,6 @@ added; an entry of an older release stays readable.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -58,6 +56,18 @@ class Place(msgspec.Struct, frozen=True):
     dead_letters: str
 
 
+class Known(msgspec.Struct, frozen=True):
+    """What somebody has seen of the tables: their ids, and batches they carried. It stays true."""
+
+    ids: dict[str, str] = {}
+    carried: dict[str, int] = {}
+
+    def __or__(self, later: Known) -> Known:
+        names = self.carried.keys() | later.carried.keys()
+        carried = {name: max(self.carried.get(name, 0), later.carried.get(name, 0)) for name in sorted(names)}
+        return Known(self.ids | later.ids, carried)
+
+
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One number of the ledger: a claim (no ranges) or a batch."""
 
@@ -82,6 +92,10 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     ids: dict[str, str] = {}  # its id, once known
     carried: dict[str, int] = {}  # a batch it surely carries
     stripped: bool = False
+
+    @property
+    def known(self) -> Known:
+        return Known(self.ids, self.carried)
 
     @property
     def is_claim(self) -> bool:
@@ -124,14 +138,6 @@ _decoder = msgspec.json.Decoder(Entry)
 
 def decode(text: bytes) -> Entry:
     return _decoder.decode(text)
-
-
-@dataclass(frozen=True)
-class Known:
-    """What the writer of an entry knows of the tables at that moment."""
-
-    ids: Mapping[str, str]
-    carried: Mapping[str, int]
 
 
 def strip(entry: Entry) -> Entry:

@@ -135,6 +135,10 @@ class DeltaTable:
             raise self._unavailable("commit to", cause) from cause
         self._ours = state.version + 1
 
+    @property
+    def is_untidy(self) -> bool:
+        return self._ours > 0 and self._ours % CHECKPOINT_EVERY == 0
+
     def tidy(self) -> None:
         """Checkpoint the log when it has grown, and drop what its retention allows to drop."""
         handle = deltalake.DeltaTable(self.location, storage_options=self._options)

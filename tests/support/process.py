@@ -1,0 +1,85 @@
+"""`penstock` as a user runs it: a process of its own, with its own signals and its own end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PENSTOCK = [sys.executable, "-m", "penstock"]
+PATIENCE = 120.0
+
+
+class Process:
+    """A running `penstock run`, in a process group of its own."""
+
+    def __init__(self, *arguments: str | Path, crash: str = "", env: dict[str, str] | None = None) -> None:
+        given = {**os.environ, **(env or {})}
+        if crash:
+            given["PENSTOCK_CRASH"] = crash
+        self.process = subprocess.Popen(
+            [*PENSTOCK, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            env=given,
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def wait(self, seconds: float = PATIENCE) -> Finished:
+        """The end of it; killed if it does not come in time."""
+        try:
+            out, err = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            out, err = self.process.communicate()
+            raise AssertionError(f"penstock did not end within {seconds} s:\n{err[-3000:]}") from None
+        finally:
+            self.kill()
+        return Finished(self.process.returncode, out, err)
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Everything of it that is left."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+
+class Finished:
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The structured log lines."""
+        return [json.loads(line) for line in self.err.splitlines() if line.startswith("{")]
+
+
+def penstock(
+    *arguments: str | Path, crash: str = "", seconds: float = PATIENCE, env: dict[str, str] | None = None
+) -> Finished:
+    """Run a command to its end."""
+    return Process(*arguments, crash=crash, env=env).wait(seconds)
+
+
+def eventually(what: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait until something is true."""
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it did not become true in time"
+        time.sleep(0.05)
