@@ -5,33 +5,63 @@ same objects.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.config.load import load
+    from penstock.errors import PenstockError
+    from penstock.formats.json import JsonFormat
+    from penstock.loop import Until
+    from penstock.operate.audit import audit
+    from penstock.pipeline import (
+        Batch,
+        DeadLetters,
+        FieldRoute,
+        HeaderRoute,
+        LedgerSpec,
+        Pipeline,
+        Route,
+        Spark,
+        Tables,
+        TableSpec,
+    )
+    from penstock.running import run
+    from penstock.sources.kafka import KafkaSource
 
 __version__ = "0.1.0"
+__all__ = [
+    "Batch",
+    "DeadLetters",
+    "FieldRoute",
+    "HeaderRoute",
+    "JsonFormat",
+    "KafkaSource",
+    "LedgerSpec",
+    "PenstockError",
+    "Pipeline",
+    "Route",
+    "Spark",
+    "TableSpec",
+    "Tables",
+    "Until",
+    "audit",
+    "load",
+    "run",
+]
 
-# Named here, imported when used: the command line answers before any of this is loaded.
-_EXPORTS = {
-    "Pipeline": "penstock.pipeline",
-    "Route": "penstock.pipeline",
-    "FieldRoute": "penstock.pipeline",
-    "HeaderRoute": "penstock.pipeline",
-    "Tables": "penstock.pipeline",
-    "TableSpec": "penstock.pipeline",
-    "DeadLetters": "penstock.pipeline",
-    "Batch": "penstock.pipeline",
-    "LedgerSpec": "penstock.pipeline",
-    "KafkaSource": "penstock.sources.kafka",
+# Imported when used: the command line answers before any of it is loaded.
+_HOMES = {
     "JsonFormat": "penstock.formats.json",
+    "KafkaSource": "penstock.sources.kafka",
     "PenstockError": "penstock.errors",
     "Until": "penstock.loop",
     "audit": "penstock.operate.audit",
     "load": "penstock.config.load",
     "run": "penstock.running",
 }
-__all__ = ["__version__", *_EXPORTS]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
+    if name not in __all__:
         raise AttributeError(f"module 'penstock' has no attribute '{name}'")
-    return getattr(import_module(_EXPORTS[name]), name)
+    return getattr(import_module(_HOMES.get(name, "penstock.pipeline")), name)

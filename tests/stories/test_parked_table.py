@@ -185,5 +185,5 @@ def _land_while_closed(pipeline: object, table: DeltaTable) -> None:
             DeltaTable(table.table_uri).alter.add_constraint({"closed": "n >= 0"})
 
     with pytest.raises(PenstockError, match=r"table\.unwritable"):
-        run(pipeline, until=Until(caught_up=True), observer=Closing())  # type: ignore[arg-type]
+        run(pipeline, until=Until(caught_up=True), observer=Closing())
     DeltaTable(table.table_uri).alter.drop_constraint("closed")

@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 PENSTOCK = [sys.executable, "-m", "penstock"]
 PATIENCE = 120.0
@@ -23,12 +24,12 @@ class Process:
         given = {**os.environ, **(env or {})}
         if crash:
             given["PENSTOCK_CRASH"] = crash
+        self._out, self._err = _scratch(), _scratch()
         self.process = subprocess.Popen(
             [*PENSTOCK, *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=self._out,
+            stderr=self._err,
             stdin=subprocess.DEVNULL,
-            text=True,
             env=given,
             start_new_session=True,
         )
@@ -40,14 +41,16 @@ class Process:
     def wait(self, seconds: float = PATIENCE) -> Finished:
         """The end of it; killed if it does not come in time."""
         try:
-            out, err = self.process.communicate(timeout=seconds)
+            self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            self.kill()
-            out, err = self.process.communicate()
-            raise AssertionError(f"penstock did not end within {seconds} s:\n{err[-3000:]}") from None
+            raise AssertionError(f"penstock did not end within {seconds} s:\n{self.printed()[1][-3000:]}") from None
         finally:
             self.kill()
-        return Finished(self.process.returncode, out, err)
+        return Finished(self.process.returncode, *self.printed())
+
+    def printed(self) -> tuple[str, str]:
+        """Its standard output and its standard error, so far."""
+        return _all_of(self._out), _all_of(self._err)
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
@@ -58,6 +61,14 @@ class Process:
             os.killpg(self.pid, signal.SIGKILL)
         except ProcessLookupError:
             return
+
+
+def _scratch() -> IO[bytes]:
+    return tempfile.TemporaryFile()  # noqa: SIM115: it lives as long as the process
+
+
+def _all_of(file: IO[bytes]) -> str:
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode()
 
 
 class Finished:

@@ -60,7 +60,7 @@ class Topics:
                         topic,
                         value,
                         key=key,
-                        headers=headers,  # type: ignore[arg-type]
+                        headers=headers,
                         partition=place,
                         on_delivery=lambda error, _: failures.append(error) if error else None,
                     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from urllib.parse import quote
 
@@ -126,13 +126,26 @@ class _OpenFile:
 
 
 def _repeating(rows: pa.Table, sample: int = 2_000) -> list[str]:
-    """The columns worth a dictionary: those whose values repeat. On others it is pure loss."""
-    head = rows.slice(0, sample)
-    found = []
-    for name, column in zip(rows.column_names, head.columns, strict=True):
-        if pa.types.is_nested(column.type) or pc.count_distinct(column, mode="all").as_py() * 2 <= len(head):
-            found.append(name)
-    return found
+    """The Parquet columns worth a dictionary: those whose values repeat. On others it is pure loss."""
+    head = rows.slice(0, sample).combine_chunks().to_batches()[0]
+    leaves = (
+        leaf for name, values in zip(head.schema.names, head.columns, strict=True) for leaf in _leaves(name, values)
+    )
+    return [path for path, values in leaves if pc.count_distinct(values, mode="all").as_py() * 2 <= len(values)]
+
+
+def _leaves(path: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    """The columns that Parquet makes of one column, under the names it gives them."""
+    if pa.types.is_struct(values.type):
+        for field, inner in zip(values.type.fields, values.flatten(), strict=True):
+            yield from _leaves(f"{path}.{field.name}", inner)
+    elif pa.types.is_map(values.type):
+        yield from _leaves(f"{path}.key_value.key", values.keys)
+        yield from _leaves(f"{path}.key_value.value", values.items)
+    elif pa.types.is_list(values.type):
+        yield from _leaves(f"{path}.list.element", values.flatten())
+    else:
+        yield path, values
 
 
 def split(rows: pa.RecordBatch, partition_by: tuple[str, ...]) -> list[tuple[Values, pa.RecordBatch]]:
@@ -167,8 +180,8 @@ def _written(value: object) -> str | None:
 
 
 def segment(name: str, value: str | None) -> str:
-    """`column=value` as a folder name that no value can break out of."""
-    escaped = DEFAULT_PARTITION if value is None else quote(value, safe="")
-    if len(escaped) > LONGEST_SEGMENT:
-        escaped = f"{escaped[:LONGEST_SEGMENT]}~{uuid.uuid5(uuid.NAMESPACE_URL, value or '')}"
-    return f"{quote(name, safe='')}={escaped}"
+    """`column=value` as a folder name that no value can break out of, and that file systems take."""
+    folder = f"{quote(name, safe='')}={DEFAULT_PARTITION if value is None else quote(value, safe='')}"
+    if len(folder) > LONGEST_SEGMENT:
+        folder = f"{folder[:LONGEST_SEGMENT]}~{uuid.uuid5(uuid.NAMESPACE_URL, folder)}"
+    return folder

@@ -19,7 +19,7 @@ from penstock.crashpoints import reach
 from penstock.errors import Transient
 from penstock.landing.files import Files
 from penstock.landing.identify import identify
-from penstock.landing.letters import letters
+from penstock.landing.letters import letters, moment
 from penstock.landing.recipe import Account, Landed, Piece, Recipe, Target
 from penstock.landing.routing import FILTERED, TOMBSTONE, WAITING, Routing, pack, unmask
 from penstock.messages import RESCUED, SOURCE_COLUMNS, Details, Indices, Messages, Reject, Row
@@ -228,14 +228,14 @@ def _empty_partition_values(rows: pa.RecordBatch, partition_by: tuple[str, ...])
 
 
 def _with_source_columns(rows: pa.RecordBatch, messages: Messages, source: str) -> pa.RecordBatch:
-    stamps = [messages.details(at).timestamp for at in range(len(messages))]
+    stamps = [moment(messages.details(at).timestamp) for at in range(len(messages))]
     for field, values in zip(
         arrow_schema(SOURCE_COLUMNS),
         (
             pa.array([source] * len(messages)),
             pa.array([int(messages.partition)] * len(messages)),
             pa.array(messages.positions),
-            pa.array([None if stamp is None else stamp * 1000 for stamp in stamps], pa.int64()),
+            pa.array(stamps, pa.int64()),
         ),
         strict=True,
     ):

@@ -15,6 +15,7 @@ from penstock.messages import DEAD_LETTERS, Messages, Reject
 
 _SCHEMA = arrow_schema(DEAD_LETTERS)
 TOO_LARGE = "json.too-large"
+_YEAR_1, _YEAR_10000 = -62_135_596_800_000, 253_402_300_800_000  # in milliseconds
 
 
 def letters(messages: Messages, rejects: Sequence[Reject], recipe: Recipe) -> pa.RecordBatch:
@@ -36,7 +37,7 @@ def _letter(messages: Messages, reject: Reject, recipe: Recipe) -> dict[str, obj
         "topic": messages.source,
         "partition": messages.partition,
         "position": int(messages.positions[reject.at]),
-        "message_timestamp": None if details.timestamp is None else details.timestamp * 1000,
+        "message_timestamp": moment(details.timestamp),
         "key": _base64(details.key),
         "headers": _headers(details.headers),
         "type": _clean(reject.type),
@@ -54,6 +55,12 @@ def _kept(value: bytes, reject: Reject) -> tuple[str | None, str | None, str]:
         return value.decode("utf-8"), None, ""
     except UnicodeDecodeError:
         return None, _base64(value), ""
+
+
+def moment(timestamp: int | None) -> int | None:
+    """A message's timestamp as a column can hold it, in microseconds. Producers may set any number:
+    one outside of the years 1 to 9999 is no time."""
+    return timestamp * 1000 if timestamp is not None and _YEAR_1 <= timestamp < _YEAR_10000 else None
 
 
 def _base64(value: bytes | None) -> str | None:

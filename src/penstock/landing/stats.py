@@ -8,17 +8,19 @@ their null counts.
 from __future__ import annotations
 
 import decimal
-import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 COLUMNS = 32  # readers of Delta tables look at the first 32 columns
 LETTERS = 32
 _AFTER_ALL = "\U0010ffff"
+
+_encode = msgspec.json.Encoder(decimal_format="number").encode  # decimals to the last digit
 
 
 class Nulls:
@@ -62,11 +64,8 @@ def statistics(footer: pq.FileMetaData, nulls: Nulls) -> str:
         if low is not None and high is not None:
             _set(smallest, path, low)
             _set(largest, path, high)
-    return json.dumps(
-        {"numRecords": footer.num_rows, "minValues": smallest, "maxValues": largest, "nullCount": empty},
-        separators=(",", ":"),
-        ensure_ascii=False,
-    )
+    found = {"numRecords": footer.num_rows, "minValues": smallest, "maxValues": largest, "nullCount": empty}
+    return _encode(found).decode()
 
 
 def _set(tree: dict[str, Any], path: tuple[str, ...], value: object) -> None:
@@ -87,19 +86,28 @@ def _range(footer: pq.FileMetaData, column: int) -> tuple[Any, Any, int]:
 
 def _shown(value: Any, *, up: bool) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= LETTERS else value[:LETTERS] + (_AFTER_ALL if up else "")
+        return _cut(value, up=up)
     if isinstance(value, datetime):
         return _moment(value, up=up)
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, decimal.Decimal):
-        return float(value)
-    return value if isinstance(value, bool | int | float) else None
+    return value if isinstance(value, bool | int | float | decimal.Decimal) else None
 
 
-def _moment(value: datetime, *, up: bool) -> str:
+def _cut(value: str, *, up: bool) -> str:
+    if len(value) <= LETTERS:
+        return value
+    if not up:
+        return value[:LETTERS]
+    rest = value[LETTERS:].lstrip(_AFTER_ALL)  # what is not cut must itself come before the last letter there is
+    return value[: len(value) - len(rest)] + (_AFTER_ALL if rest else "")
+
+
+def _moment(value: datetime, *, up: bool) -> str | None:
     cut = value.replace(microsecond=value.microsecond // 1000 * 1000)
     if up and cut != value:
+        if cut > datetime.max.replace(tzinfo=cut.tzinfo) - timedelta(milliseconds=1):
+            return None  # nothing comes after it
         cut += timedelta(milliseconds=1)
     if cut.tzinfo is None:
         return cut.isoformat(timespec="milliseconds")

@@ -56,6 +56,9 @@ _QUICK = {
     # Small queues bound what is read past the end of a slice, and a worker's memory.
     "queued.max.messages.kbytes": 4096,
     "fetch.message.max.bytes": 2 * 2**20,
+    # What a slice holds is there already. A fetch that waits for more at the end of the log keeps the
+    # next slice's fetch waiting behind it.
+    "fetch.wait.max.ms": 5,
 }
 
 T = TypeVar("T")
@@ -163,7 +166,7 @@ class KafkaSource(Declared):
                 if time.monotonic() > deadline:
                     raise broker_away(self.servers, f"partition {piece.partition} stands still at {at}")
                 continue
-            if list(map(Message.error, got)).count(None) != len(got):
+            if any(map(Message.error, got)):
                 got, at = self._events(got, at)
             if got:
                 at = max(at, got[-1].offset() + 1)

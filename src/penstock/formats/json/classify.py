@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from penstock.contracts import Shape, Shapes
-from penstock.formats.json.decoders import Declines, Decode, Union, decoder, path_decoder, union
+from penstock.formats.json.decoders import Declines, Decode, Union, decoder, object_decoder, path_decoder, union
+from penstock.formats.json.fit import is_hollow
 from penstock.schema import JSON, STRING, Array, Struct, Type
 
 FILTERED, DOUBT = -1, -2
@@ -49,9 +50,9 @@ class Classifier:
         return 2 * self._number(name) + 1
 
     def unproven(self, codes: np.ndarray) -> np.ndarray:
-        """Messages of which decoding skipped a part: the unwanted, and types that ignore fields."""
+        """Messages of which decoding skipped a part: types without a table, and types that ignore fields."""
         loose = [2 * self._numbers[name] for name, shape in self._shapes.types.items() if shape.evolve == "ignore"]
-        found: np.ndarray = np.isin(codes, [FILTERED, *loose])
+        found: np.ndarray = np.isin(codes, [*self._bare.values(), *loose])
         return found
 
     # --- what messages teach
@@ -75,7 +76,7 @@ class Classifier:
             self._stale = True
 
     def learn_nulls(self, name: str, message: Mapping[str, Any]) -> None:
-        """Fields that hold null and have no column are no reason to leave the fast path."""
+        """Fields that hold nothing and have no column are no reason to leave the fast path."""
         have = self._nulls.get(name, frozenset())
         found = have | frozenset(_empty_paths(message, self._shapes.types[name].schema, ()))
         if found != have and len(found) <= MAX_LEARNED:
@@ -95,10 +96,13 @@ class Classifier:
         if self._blind:
             return
         field = self._shapes.field
-        if field and "." not in field:
-            self._loop = self._by_union(field)
-        else:
-            self._loop = self._by_type(path_decoder(field) if field else None, field)
+        try:
+            if field and "." not in field:
+                self._loop = self._by_union(field)
+            else:
+                self._loop = self._by_type(path_decoder(field) if field else None, field)
+        except Declines:
+            self._loop = self._all_in_doubt
 
     def _all_in_doubt(self, values: list[bytes], _: Sequence[str] | None) -> list[int]:
         return [DOUBT] * len(values)
@@ -133,7 +137,10 @@ class Classifier:
         self, find: Decode | None, field: str | None
     ) -> Callable[[list[bytes], Sequence[str] | None], list[int]]:
         """The type is known before, or deep inside: find it, then prove the row."""
-        proofs: dict[str, tuple[Decode | None, int]] = {name: (None, code) for name, code in self._bare.items()}
+        bare = object_decoder if find is None else None
+        proofs: dict[str, tuple[Decode | None, int]] = {
+            name: (None if code == FILTERED else bare, code) for name, code in self._bare.items()
+        }
         for name, shape in self._shapes.types.items():
             if _is_fast(shape):
                 proofs[name] = decoder(shape, self._nulls.get(name, frozenset())), 2 * self._number(name)
@@ -161,8 +168,9 @@ def _reach(found: Any, depth: int) -> str:
 
 
 def _is_tag(shape: Shape, field: str) -> bool:
+    """Is the type's field a column that takes it as it is? To a table without it, it is a key like any other."""
     column = shape.schema.get(field)
-    return column is None or column.type in (STRING, JSON)
+    return column.type in (STRING, JSON) if column else shape.evolve == "ignore"
 
 
 def _is_fast(shape: Shape) -> bool:
@@ -178,7 +186,7 @@ def _empty_paths(value: Mapping[str, Any], columns: Struct, path: tuple[str, ...
     for name, inner in value.items():
         column = columns.get(name)
         if column is None:
-            if inner is None:
+            if is_hollow(inner):
                 found.append((*path, name))
         else:
             found += _inside(inner, column.type, (*path, name))

@@ -15,15 +15,24 @@ from typing import Any
 from penstock.contracts import Shape
 from penstock.formats.json.reference import Number, Refusal, infer, integer, kind_of, shown, text, under
 from penstock.messages import RESCUED
-from penstock.schema import JSON, Array, Decimal, Field, Map, Scalar, Struct, Type
+from penstock.schema import JSON, Array, Decimal, Field, Map, Scalar, Schema, Struct, Type
 
 _INTEGERS = {"byte": 8, "short": 16, "int": 32, "long": 64}
-_TIME = re.compile(r"(\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:?\d{2})", re.ASCII)
+_TIME = re.compile(r"(\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:?\d{2})", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+FIRST_MOMENT = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+LAST_MOMENT = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+"""The years 1 to 9999 in UTC, in microseconds: what lies outside breaks readers that are not prepared for it."""
 
 
 class Waits(Exception):
-    """The message has fields that its table does not have yet, and may get."""
+    """The message has fields that its table does not have yet, and may get: these columns."""
+
+    def __init__(self, columns: Schema) -> None:
+        super().__init__(columns)
+        self.columns = columns
 
 
 def fit(message: dict[str, Any], shape: Shape) -> dict[str, object]:
@@ -34,16 +43,22 @@ def fit(message: dict[str, Any], shape: Shape) -> dict[str, object]:
     if shape.evolve == "rescue":
         row[RESCUED] = text(left) if left else None
     elif left and shape.evolve == "add":
-        _may_be_added(left, shape)
-        raise Waits
+        raise Waits(_addable(left, shape))
     return row
 
 
-def _may_be_added(left: dict[str, Any], shape: Shape) -> None:
-    """A `Refusal` if what is left over could not become columns."""
-    for name in left.keys() & shape.reserved:
+def _addable(left: dict[str, Any], shape: Shape) -> Schema:
+    """What is left over, as columns; a `Refusal` if it could not become that."""
+    for name in (name for name in left if name.lower() in shape.reserved):
         raise Refusal("fit", "column.reserved", f"the key {shown(name)} is a column of penstock's own in this table")
-    infer(left)
+    found = infer(left)
+    assert isinstance(found, Struct)
+    return found
+
+
+def is_hollow(value: Any) -> bool:
+    """Is there nothing but nulls in it? An empty array is something: it has a column."""
+    return value is None or (isinstance(value, dict) and all(map(is_hollow, value.values())))
 
 
 class _Fitting:
@@ -61,11 +76,15 @@ class _Fitting:
             row[field.name], rest = self._field(given, field, under(path, field.name))
             if rest is not None:
                 left[field.name] = rest
-        for name in value.keys() - row.keys():
-            if value[name] is not None and self.evolve != "ignore":
+        for name, given in value.items():
+            if name not in row and not self._is_nothing(given):
                 self._unknown(name, into, path)
-                left[name] = value[name]
+                left[name] = given
         return row, left
+
+    def _is_nothing(self, given: Any) -> bool:
+        """Is nothing lost if a field without a column goes? Nothing but nulls makes no column."""
+        return given is None or self.evolve == "ignore" or (self.evolve == "add" and is_hollow(given))
 
     def _unknown(self, name: str, into: Struct, path: str) -> None:
         if self.evolve == "freeze":
@@ -100,7 +119,9 @@ class _Fitting:
         if isinstance(into, Array) and isinstance(given, list):
             pairs = [self._field(element, Field("", into.of), f"{path}[{i}]") for i, element in enumerate(given)]
             if any(left is not None for _, left in pairs):
-                return (None, given) if self.evolve == "rescue" else ([fitted for fitted, _ in pairs], given)
+                if self.evolve == "rescue":
+                    return None, given
+                return [fitted for fitted, _ in pairs], [left for _, left in pairs]
             return [fitted for fitted, _ in pairs], None
         if isinstance(into, Map) and isinstance(given, dict):
             items = {
@@ -163,16 +184,13 @@ def _fraction(given: Any, into: Scalar, path: str) -> float:
 
 
 def _decimal(given: Number, into: Decimal, path: str) -> decimal.Decimal:
-    number = decimal.Decimal(given)
-    if number.is_zero():
-        return decimal.Decimal(0)
-    if not -60 < number.adjusted() < 60:
-        raise Refusal("fit", "number.range", f"{path}: the number does not fit {into} exactly")
-    with decimal.localcontext(prec=200):
-        scaled = number.scaleb(into.scale)
-        if scaled != scaled.to_integral_value() or abs(scaled) >= 10**into.precision:
-            raise Refusal("fit", "number.range", f"{path}: the number does not fit {into} exactly")
-    return number
+    """The number with the column's digits, if not one has to be given up for that."""
+    exactly = decimal.Context(prec=into.precision, traps=[decimal.Inexact, decimal.InvalidOperation])
+    try:
+        with decimal.localcontext(exactly):
+            return decimal.Decimal(given).quantize(decimal.Decimal(1).scaleb(-into.scale))
+    except (decimal.Inexact, decimal.InvalidOperation):
+        raise Refusal("fit", "number.range", f"{path}: the number does not fit {into} exactly") from None
 
 
 def _from_text(given: str, into: Scalar, path: str) -> object:
@@ -186,7 +204,7 @@ def _from_text(given: str, into: Scalar, path: str) -> object:
 
 
 def _date(given: str) -> date:
-    if len(given) != 10:
+    if not _DATE.fullmatch(given):
         raise ValueError
     return date.fromisoformat(given)
 
@@ -197,7 +215,10 @@ def _timestamp(given: str) -> int:
     if not found:
         raise ValueError
     moment = datetime.fromisoformat(found[1].upper().replace(" ", "T") + ("+00:00" if found[3] in "Zz" else found[3]))
-    return (moment - _EPOCH) // timedelta(microseconds=1) + int((found[2] or "").ljust(6, "0")[:6])
+    micros = (moment - _EPOCH) // _MICROSECOND + int((found[2] or "").ljust(6, "0")[:6])
+    if not FIRST_MOMENT <= micros <= LAST_MOMENT:
+        raise ValueError
+    return micros
 
 
 def _timestamp_ntz(given: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -17,17 +18,20 @@ from penstock.arrow import arrow_schema
 from penstock.contracts import Shapes
 from penstock.formats.json import reference
 from penstock.formats.json.classify import DOUBT, FILTERED, Classifier
-from penstock.formats.json.decoders import inference_decoder
-from penstock.formats.json.fit import Waits, fit
+from penstock.formats.json.fit import FIRST_MOMENT, LAST_MOMENT, Waits, fit
+from penstock.formats.json.inference import Inference
 from penstock.formats.json.reference import MAX_DEPTH, Refusal, infer, parse
 from penstock.messages import Messages, Reject, Row, Sorted
 from penstock.pipeline import Declared
 from penstock.quantities import Size
-from penstock.schema import Schema, Struct, merge
+from penstock.schema import Schema
 
 FIRST_LOOK, WHOLE_RUN = 64, 20_000
 PARSE_ROWS = 2_048  # rows per parse of the columnar parser: larger ones fall out of the cache
 MAX_TYPE_NAME = 1_000
+
+# The columnar parser moves characters of every other plane (much Chinese among them) by a plane if they are escaped.
+_MOVED = r"\\u[dD][89abAB][4-7c-fC-F]"
 
 
 class JsonFormat(Declared):
@@ -47,9 +51,11 @@ class JsonReader:
     def __init__(self, format: JsonFormat, shapes: Shapes) -> None:
         self._format, self._shapes = format, shapes
         self._allow = re2.compile(shapes.allow) if shapes.allow else None
-        self._classifier = Classifier(shapes, strict_keys=format.duplicate_keys == "reject")
-        self._seen: dict[str, Schema] = {}
+        wanted = {name: shape for name, shape in shapes.types.items() if self._is_allowed(name)}
+        self._classifier = Classifier(replace(shapes, types=wanted), strict_keys=format.duplicate_keys == "reject")
+        self._inference = Inference(shapes, self._parse)
         self._arrow = {name: arrow_schema(shape.schema) for name, shape in shapes.types.items()}
+        self._timed = {n: [f.name for f in s.schema if "timestamp" in str(f.type)] for n, s in shapes.types.items()}
 
     # --- what is each message?
 
@@ -79,6 +85,7 @@ class JsonReader:
         loose = np.flatnonzero(self._classifier.unproven(codes))
         if len(loose):
             codes[loose[~_well_formed(column.take(pa.array(loose)))]] = DOUBT
+        codes[pc.match_substring_regex(column, _MOVED).to_numpy(zero_copy_only=False)] = DOUBT
         return codes
 
     def _settle(self, at: int, value: bytes, given: str | None, found: Sorted) -> int:
@@ -92,10 +99,10 @@ class JsonReader:
             if not self._is_allowed(name):
                 return self._unwanted(name)
             if name in self._shapes.refused:
+                infer(message)  # its own trouble comes before its type's
                 raise Refusal("identify", *self._shapes.refused[name])
             shape = self._shapes.types.get(name)
             if shape is None:
-                infer(message)
                 return self._new_type(name)
             found.rows.setdefault(name, []).append(Row(at, fit(message, shape)))
             self._classifier.learn_nulls(name, message)
@@ -144,7 +151,7 @@ class JsonReader:
             table = pa.table(read_json(io.BytesIO(lines), schema, batch_size=PARSE_ROWS).read_all())
         except Exception:  # whatever it dislikes, the reference path decides
             return None
-        if table.num_rows != len(values):
+        if table.num_rows != len(values) or not all(_is_in_time(table[name]) for name in self._timed[type]):
             return None
         batches: list[pa.RecordBatch] = table.combine_chunks().to_batches()
         return batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
@@ -165,26 +172,19 @@ class JsonReader:
     # --- columns that a table does not have yet
 
     def infer(self, type: str, values: pa.BinaryArray) -> Schema:
-        """A decoder made of what was seen so far passes messages that hold nothing new; only the
-        others are looked at one by one."""
-        seen = self._seen.get(type, Struct())
-        decode, misses, patience = inference_decoder(seen), 0, 1
-        for value in values.to_pylist():
-            try:
-                decode(value)
-            except Exception:
-                seen, misses = self._look(value, seen), misses + 1
-                if misses >= patience:
-                    decode, misses, patience = inference_decoder(seen), 0, min(patience * 2, 256)
-        self._seen[type] = seen
-        return seen
+        return self._inference.look(type, values.to_pylist())
 
-    def _look(self, value: bytes, seen: Schema) -> Schema:
-        try:
-            found = merge(seen, infer(self._parse(value)))
-        except Refusal:
-            return seen
-        return found if isinstance(found, Struct) else seen
+
+def _is_in_time(column: pa.ChunkedArray) -> bool:
+    """Are all its moments such as the reference path lets pass? With an offset, one can lie outside of all years."""
+    kind = column.type
+    if pa.types.is_struct(kind) or pa.types.is_list(kind):
+        inner = column.flatten() if pa.types.is_struct(kind) else [pc.list_flatten(column)]
+        return all(map(_is_in_time, inner))
+    if not pa.types.is_timestamp(kind):
+        return True
+    edges = pc.min_max(column.cast(pa.int64()))
+    return edges["min"].as_py() is None or FIRST_MOMENT <= edges["min"].as_py() <= edges["max"].as_py() <= LAST_MOMENT
 
 
 def _well_formed(values: pa.BinaryArray) -> np.ndarray:

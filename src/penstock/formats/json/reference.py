@@ -9,17 +9,21 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.schema import BOOLEAN, DOUBLE, LONG, NOTHING, STRING, Array, Field, Struct, Type, merge
+from penstock.schema import BOOLEAN, DOUBLE, JSON, LONG, NOTHING, STRING, Array, Field, Struct, Type, merge
 
 MAX_DEPTH = 100
+MAX_COLUMN_DEPTH = 16
+"""What is nested deeper is inferred as JSON text: readers of tables (delta-rs, DuckDB) give up on deeper columns."""
 
 _INTEGER = re.compile(r"-?\d+", re.ASCII)
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
+# A string is taken whole and never looked at twice, also one without an end: time stays linear.
+_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|([\[{])|([\]}])', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_BAD_IN_COLUMN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
+_BAD_IN_COLUMN_NAMES = re.compile(r"[ ,;{}()=\x00-\x1f\x7f]")
 
 
 class Number(str):
@@ -53,7 +57,7 @@ def parse(value: bytes, max_bytes: int, *, reject_duplicates: bool = False) -> d
         text = value.decode("utf-8")
     except UnicodeDecodeError as cause:
         raise _refuse("json.not-utf8", f"byte {cause.start} is not valid UTF-8") from None
-    if _depth(text) > MAX_DEPTH:
+    if _is_too_deep(text):
         raise _refuse("json.too-deep", f"values are nested more than {MAX_DEPTH} deep")
     found = _load(text, reject_duplicates)
     if not isinstance(found, dict):
@@ -65,15 +69,15 @@ def _refuse(code: str, text: str) -> Refusal:
     return Refusal("parse", code, text)
 
 
-def _depth(text: str) -> int:
-    deepest = depth = 0
+def _is_too_deep(text: str) -> bool:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False  # so few cannot nest deeper
+    depth = 0
     for found in _BRACKETS.finditer(text):
-        if found[1]:
-            depth += 1
-            deepest = max(deepest, depth)
-        elif found[2]:
-            depth -= 1
-    return deepest
+        depth += bool(found[1]) - bool(found[2])
+        if depth > MAX_DEPTH:
+            return True
+    return False
 
 
 def _load(text: str, reject_duplicates: bool) -> Any:
@@ -83,8 +87,7 @@ def _load(text: str, reject_duplicates: bool) -> Any:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if reject_duplicates and len(found) != len(items):
-            names = [name for name, _ in items]
-            twice = next(name for name in names if names.count(name) > 1)
+            twice = Counter(name for name, _ in items).most_common(1)[0][0]
             raise _refuse("json.duplicate-key", f"the key {shown(twice)} occurs more than once in an object")
         return found
 
@@ -149,9 +152,10 @@ def shown(name: str) -> str:
 # --- what a value looks like ---------------------------------------------------------------------
 
 
-def infer(value: Any, path: str = "") -> Type:
+def infer(value: Any, path: str = "", levels: int = MAX_COLUMN_DEPTH) -> Type:
     """The type of a value nobody declared: integers are long, fractions double, strings stay
-    strings. A `Refusal` for what no column could hold."""
+    strings, what is nested too deep for a column is JSON text. A `Refusal` for what no column
+    could hold."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -160,12 +164,14 @@ def infer(value: Any, path: str = "") -> Type:
         return _infer_number(value, path)
     if isinstance(value, str):
         return STRING
+    if not levels:
+        return JSON
     if isinstance(value, list):
         from_elements: Type = NOTHING
         for element in value:
-            from_elements = merge(from_elements, infer(element, f"{path}[]"))
+            from_elements = merge(from_elements, infer(element, f"{path}[]", levels - 1))
         return Array(from_elements)
-    return Struct(tuple(Field(name, infer(value[name], under(path, name))) for name in names(value, path)))
+    return Struct(tuple(Field(name, infer(value[name], under(path, name), levels - 1)) for name in names(value, path)))
 
 
 def _infer_number(value: Number, path: str) -> Type:

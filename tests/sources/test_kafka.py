@@ -1,0 +1,162 @@
+"""The Kafka source over what real topics hold: gaps, markers, aborted transactions, empty ends."""
+
+from __future__ import annotations
+
+import pickle
+import time
+
+import pytest
+from confluent_kafka import Producer
+from pydantic import SecretStr, ValidationError
+
+from penstock.contracts import ShortRead, Slice
+from penstock.errors import SourceLost, Transient
+from penstock.sources import kafka
+from penstock.sources.kafka import KafkaSource
+from tests.support.topics import Topics
+
+
+def _read(source: KafkaSource, start: int, end: int) -> list[tuple[int, bytes]]:
+    runs = source.read(Slice("0", start, end))
+    return [(int(p), v) for run in runs for p, v in zip(run.positions, run.values.to_pylist(), strict=True)]
+
+
+def _transactions(topics: Topics, topic: str, plan: list[tuple[list[bytes], bool]]) -> None:
+    """Groups of messages, each committed or aborted."""
+    producer = Producer({"bootstrap.servers": topics.servers, "transactional.id": f"t-{topic}"})
+    producer.init_transactions(30)
+    for values, commits in plan:
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(topic, value, partition=0)
+        producer.flush(30)
+        if commits:
+            producer.commit_transaction(30)
+        else:
+            producer.abort_transaction(30)
+
+
+def test_aborted_records_are_never_seen_and_markers_take_no_time(topics: Topics) -> None:
+    topic = topics.create()
+    _transactions(topics, topic, [([b"a", b"b"], True), ([b"x", b"y", b"z"], False), ([b"c"], True)])
+    source = KafkaSource(servers=topics.servers, topic=topic)
+    end = source.bounds()["0"].next
+    assert end == 9  # six records, three markers
+
+    began = time.monotonic()
+    assert [value for _, value in _read(source, 0, end)] == [b"a", b"b", b"c"]
+    assert time.monotonic() - began < 5
+
+
+def test_a_slice_of_nothing_but_markers_and_aborted_records_is_empty(topics: Topics) -> None:
+    topic = topics.create()
+    _transactions(topics, topic, [([b"a"], True), ([b"x", b"y"], False), ([b"b"], True)])
+    source = KafkaSource(servers=topics.servers, topic=topic)
+
+    assert _read(source, 1, 5) == []
+    assert _read(source, 1, 6) == [(5, b"b")]
+
+
+def test_an_open_transaction_is_beyond_the_end(topics: Topics) -> None:
+    topic = topics.create()
+    topics.produce(topic, [b"a", b"b"])
+    producer = Producer({"bootstrap.servers": topics.servers, "transactional.id": f"open-{topic}"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"pending", partition=0)
+    producer.flush(30)
+    source = KafkaSource(servers=topics.servers, topic=topic)
+
+    assert source.bounds()["0"].next == 2
+    producer.abort_transaction(30)
+
+
+def test_compacted_topics_have_gaps_and_are_read_whole(topics: Topics) -> None:
+    settings = {
+        "cleanup.policy": "compact",
+        "segment.ms": "50",
+        "min.cleanable.dirty.ratio": "0.01",
+        "min.compaction.lag.ms": "0",
+        "delete.retention.ms": "50",
+    }
+    topic = topics.create(config=settings)
+    for number in range(30):
+        topics.produce(topic, [b"%d" % number] * 3, partition=0, key=b"key-%d" % (number % 3))
+    source = KafkaSource(servers=topics.servers, topic=topic)
+    deadline = time.monotonic() + 60
+    while len(found := _read(source, 0, source.bounds()["0"].next)) == 90:
+        assert time.monotonic() < deadline, "the broker never compacted the topic"
+        topics.produce(topic, [b"again"], partition=0, key=b"other")  # rolls a segment
+
+    positions = [position for position, _ in found]
+    assert positions == sorted(positions)
+    middle = positions[len(positions) // 2]
+    assert _read(source, 0, middle) + _read(source, middle, source.bounds()["0"].next) == found
+
+
+def test_start_policies(topics: Topics) -> None:
+    topic = topics.create()
+    topics.produce(topic, [b"1", b"2", b"3"])
+
+    def begin(start: str) -> int:
+        return KafkaSource(servers=topics.servers, topic=topic, start=start).bounds()["0"].begin
+
+    assert begin("earliest") == 0
+    assert begin("latest") == 3
+    assert begin("2001-01-01T00:00:00Z") == 0
+    assert begin("2100-01-01T00:00:00Z") == 3
+
+
+def test_a_missing_topic_is_lost_not_empty(topics: Topics) -> None:
+    source = KafkaSource(servers=topics.servers, topic="no-such-topic")
+
+    for ask in (source.identity, source.bounds):
+        with pytest.raises(SourceLost, match="no-such-topic"):
+            ask()
+
+
+def test_brokers_that_do_not_answer_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "ANSWER", 1.0)
+    source = KafkaSource(servers="127.0.0.1:1", topic="any")
+
+    with pytest.raises(Transient, match=r"127\.0\.0\.1:1"):
+        source.bounds()
+
+
+def test_a_slice_beyond_the_end_is_given_up_in_time(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "PATIENCE", 1.0)
+    topic = topics.create()
+    topics.produce(topic, [b"only"])
+
+    with pytest.raises((Transient, ShortRead)):
+        _read(KafkaSource(servers=topics.servers, topic=topic), 0, 5)
+
+
+def test_large_messages_are_read_however_small_the_queues(topics: Topics) -> None:
+    topic = topics.create(config={"max.message.bytes": "8000000"})
+    large = b"x" * 6_000_000
+    producer = Producer({"bootstrap.servers": topics.servers, "message.max.bytes": 8_000_000})
+    for value in (b"small", large, b"small"):
+        producer.produce(topic, value, partition=0)
+    assert producer.flush(60) == 0
+
+    found = _read(KafkaSource(servers=topics.servers, topic=topic), 0, 3)
+
+    assert [len(value) for _, value in found] == [5, 6_000_000, 5]
+
+
+def test_a_source_travels_to_workers_with_its_secrets_and_shows_them_to_nobody(topics: Topics) -> None:
+    source = KafkaSource(servers=topics.servers, topic="t", settings={"sasl.password": SecretStr("canary-1")})
+    source.model_copy()
+    again = pickle.loads(pickle.dumps(source))
+
+    assert again.settings["sasl.password"].get_secret_value() == "canary-1"
+    assert "canary-1" not in f"{source!r} {source} {source.model_dump()} {source.model_dump_json()}"
+
+
+@pytest.mark.parametrize(
+    "name", ["enable.auto.commit", "isolation.level", "plugin.library.paths", "group.id", "nonsense", "client.id"]
+)
+def test_settings_that_are_not_the_users_are_refused(name: str) -> None:
+    with pytest.raises(ValidationError, match=name):
+        KafkaSource(servers="s", topic="t", settings={name: SecretStr("v")})

@@ -1,0 +1,284 @@
+"""Which types have a table, where, and with which columns: real tables on a real disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pytest
+
+from penstock.catalog import LETTERS, Catalog, ledger_location, storage_opener, storage_options
+from penstock.contracts import File
+from penstock.errors import PenstockError
+from penstock.formats.json import JsonFormat
+from penstock.messages import RESCUED, SOURCE_COLUMNS
+from penstock.pipeline import Pipeline
+from penstock.schema import NOTHING, Array, Field, Schema, Struct, columns, written
+from penstock.tables.delta import DeltaTable
+from penstock.tables.delta_schema import to_delta
+from penstock.testing import MemorySource
+
+Open = Callable[..., Catalog]
+ONE = columns({"a": "long"})
+
+
+def declared(tmp_path: Path, tables: dict[str, Any], **more: Any) -> Pipeline:
+    base = {"base": str(tmp_path / "lake")} | tables
+    return Pipeline.model_validate(
+        {"app": "shop", "source": MemorySource(), "format": JsonFormat(), "tables": base} | more
+    )
+
+
+@pytest.fixture
+def open_catalog(tmp_path: Path) -> Open:
+    """The catalog of a pipeline whose tables are declared so."""
+
+    def opened(letters: str | None = None, **tables: Any) -> Catalog:
+        pipeline = declared(tmp_path, tables, **({"dead_letters": letters} if letters else {}))
+        return Catalog(pipeline, DeltaTable, storage_opener(pipeline))
+
+    return opened
+
+
+def made(tmp_path: Path, name: str, schema: Schema, partition_by: list[str] | None = None) -> deltalake.DeltaTable:
+    """A table that somebody else made."""
+    return deltalake.DeltaTable.create(tmp_path / "lake" / name, to_delta(schema), partition_by=partition_by)
+
+
+def shape(catalog: Catalog, type: str, seen: Schema = ONE) -> dict[str, str]:
+    return written(catalog.grow({type: seen}).targets[type].shape.schema)
+
+
+# --- where things are ----------------------------------------------------------------------------
+
+
+def test_everything_is_beside_the_tables_unless_said_otherwise(open_catalog: Open, tmp_path: Path) -> None:
+    catalog = open_catalog()
+    assert catalog.location("order") == f"{tmp_path}/lake/order"
+    assert catalog.location(LETTERS) == catalog.letters.location == f"{tmp_path}/lake/dead_letters"
+    assert catalog.ledger_location == f"{tmp_path}/lake/_penstock/shop"
+
+
+def test_ledger_and_letters_are_where_they_are_declared(tmp_path: Path) -> None:
+    pipeline = declared(tmp_path, {}, ledger={"path": "s3://bucket/ledger/"}, dead_letters=f"{tmp_path}/letters")
+    assert ledger_location(pipeline) == "s3://bucket/ledger"
+    assert Catalog(pipeline, DeltaTable, storage_opener(pipeline)).location(LETTERS) == f"{tmp_path}/letters"
+
+
+def test_storage_settings_are_opened_for_storage_only(tmp_path: Path) -> None:
+    pipeline = declared(tmp_path, {"storage": {"aws_region": "eu-west-1"}})
+    assert storage_options(pipeline) == {"aws_region": "eu-west-1"}
+
+
+def test_folders_that_could_be_tables_are_told(open_catalog: Open, tmp_path: Path) -> None:
+    for name in ("page", "order.v1", "dead_letters", "_penstock", ".tmp"):
+        (tmp_path / "lake" / name).mkdir(parents=True)
+    (tmp_path / "lake" / "README").write_text("")
+    assert open_catalog().folders() == ["order.v1", "page"]
+    assert open_catalog(letters=str(tmp_path / "letters")).folders() == ["dead_letters", "order.v1", "page"]
+
+
+def test_files_that_are_not_there_are_told_by_table(open_catalog: Open, tmp_path: Path) -> None:
+    (tmp_path / "lake" / "order").mkdir(parents=True)
+    (tmp_path / "lake" / "order" / "1.parquet").write_bytes(b"")
+    files = [File("1.parquet", 0, 1), File("2.parquet", 0, 1)]
+    assert open_catalog().missing("order", files) == ["2.parquet"]
+    assert open_catalog().missing("page", files) == ["1.parquet", "2.parquet"]
+
+
+# --- new types -----------------------------------------------------------------------------------
+
+
+def test_new_type_gets_a_table_with_the_columns_it_was_seen_with(open_catalog: Open, tmp_path: Path) -> None:
+    catalog = open_catalog()
+    seen = Struct((Field("a", columns({"b": "long"})), Field("c", NOTHING), Field("d", Array(NOTHING))))
+    growth = catalog.grow({"order.v1": seen})
+    target = growth.targets["order.v1"]
+    assert (target.name, target.location) == ("order.v1", f"{tmp_path}/lake/order.v1")
+    assert written(target.shape.schema) == {"a": "struct<b: long>", "d": "array<json>"}
+    assert (target.shape.evolve, target.partition_by, target.source_columns) == ("add", (), False)
+    assert (growth.refused, growth.frozen) == ({}, frozenset())
+
+
+def test_growing_is_forgotten_unless_the_batch_is_decided(open_catalog: Open) -> None:
+    catalog = open_catalog()
+    growth = catalog.grow({"order": ONE, "page": ONE})
+    assert catalog.targets == {}
+    catalog.settle(growth, ["order"])
+    assert catalog.targets.keys() == catalog.existing == {"order"}
+
+
+def test_hostile_type_has_a_table_below_the_base(open_catalog: Open, tmp_path: Path) -> None:
+    hostile = ["../../etc", "/abs", "a/b", "_delta_log", "*"]
+    targets = open_catalog().grow(dict.fromkeys(hostile, ONE)).targets
+    assert all(Path(targets[type].location).parent == tmp_path / "lake" for type in hostile)
+    assert len({target.name for target in targets.values()}) == len(hostile)
+
+
+def test_declared_type_has_its_columns_before_any_message(open_catalog: Open) -> None:
+    catalog = open_catalog(types={"order": {"schema": {"a": "long not null"}, "evolve": "freeze"}})
+    target = catalog.targets["order"]
+    assert written(target.shape.schema) == {"a": "long not null"}
+    assert target.shape.evolve == "freeze"
+    assert catalog.existing == set()
+
+
+@pytest.mark.parametrize(
+    ("type", "seen", "code"),
+    [
+        ("", ONE, "type.name"),
+        ("x" * 201, ONE, "type.name"),
+        ("é" * 100, ONE, "type.name"),
+        ("dead_letters", ONE, "type.reserved"),
+        ("Dead_Letters", ONE, "type.reserved"),
+        ("ORDER", ONE, "type.case-clash"),
+        ("empty", Struct(), "schema.no-columns"),
+        ("null", Struct((Field("a", NOTHING),)), "schema.no-columns"),
+        ("wide", columns({"a": "long", "b": "long", "c": "long", "d": "long"}), "schema.too-many-columns"),
+    ],
+)
+def test_type_that_may_not_have_a_table_is_refused(open_catalog: Open, type: str, seen: Schema, code: str) -> None:
+    catalog = open_catalog(max_columns=3, types={"order": {"schema": {"a": "long"}}})
+    growth = catalog.grow({type: seen, "page": ONE})
+    assert growth.refused.keys() == {type}
+    assert growth.refused[type][0] == code
+    assert growth.refused[type][1]
+    assert growth.targets.keys() == {"order", "page"}
+
+
+def test_types_that_differ_only_in_case_are_noticed_within_a_batch(open_catalog: Open) -> None:
+    growth = open_catalog().grow({"order": ONE, "Order": ONE})
+    assert growth.targets.keys() == {"Order"}
+    assert growth.refused["order"][0] == "type.case-clash"
+
+
+def test_name_of_the_letters_is_free_where_they_are_elsewhere(open_catalog: Open, tmp_path: Path) -> None:
+    catalog = open_catalog(letters=f"{tmp_path}/lake/bad")
+    growth = catalog.grow({"dead_letters": ONE, "BAD": ONE})
+    assert growth.targets.keys() == {"dead_letters"}
+    assert growth.refused["BAD"][0] == "type.reserved"
+
+
+def test_types_beyond_the_limit_are_refused(open_catalog: Open) -> None:
+    catalog = open_catalog(limit=3, types={"z": {"schema": {"a": "long"}}})
+    growth = catalog.grow(dict.fromkeys(["a", "b", "c", "d"], ONE))
+    assert growth.targets.keys() == {"z", "a", "b"}
+    assert {type: code for type, (code, _) in growth.refused.items()} == {"c": "type.limit", "d": "type.limit"}
+    catalog.settle(growth, ["a", "b"])
+    assert catalog.grow({"a": columns({"more": "long"}), "e": ONE}).refused.keys() == {"e"}
+
+
+# --- known types ---------------------------------------------------------------------------------
+
+
+def test_known_type_keeps_its_columns_and_gets_more(open_catalog: Open) -> None:
+    catalog = open_catalog(types={"order": {"schema": {"a": "long not null", "b": "struct<c: long>"}}})
+    found = shape(catalog, "order", columns({"a": "string", "b": "struct<d: long>", "e": "double"}))
+    assert found == {"a": "long not null", "b": "struct<c: long, d: long>", "e": "double"}
+
+
+@pytest.mark.parametrize("evolve", ["freeze", "rescue", "ignore"])
+def test_known_type_that_may_not_evolve_keeps_its_columns(open_catalog: Open, evolve: str) -> None:
+    catalog = open_catalog(types={"order": {"schema": {"a": "long"}, "evolve": evolve}})
+    growth = catalog.grow({"order": columns({"b": "long"})})
+    assert written(growth.targets["order"].shape.schema) == {"a": "long"}
+    assert (growth.refused, growth.frozen) == ({}, frozenset())
+
+
+def test_known_type_that_would_grow_too_wide_is_frozen_for_this_batch_only(open_catalog: Open) -> None:
+    catalog = open_catalog(max_columns=2)
+    catalog.settle(catalog.grow({"order": ONE}), ["order"])
+    growth = catalog.grow({"order": columns({"b": "long", "c": "long"})})
+    assert growth.frozen == {"order"}
+    assert growth.targets["order"].shape.evolve == "freeze"
+    assert written(growth.targets["order"].shape.schema) == {"a": "long"}
+    catalog.settle(growth, ["order"])
+    assert catalog.targets["order"].shape.evolve == "add"
+    assert shape(catalog, "order", columns({"b": "long"})) == {"a": "long", "b": "long"}
+
+
+# --- partitions ----------------------------------------------------------------------------------
+
+
+def test_own_partition_column_is_there_even_if_no_message_has_it(open_catalog: Open) -> None:
+    catalog = open_catalog(types={"order": {"partition_by": ["date"]}})
+    assert shape(catalog, "order") == {"a": "long", "date": "string"}
+    assert catalog.grow({"order": ONE}).targets["order"].partition_by == ("date",)
+
+
+def test_default_partition_column_is_only_where_a_type_has_it(open_catalog: Open) -> None:
+    catalog = open_catalog(defaults={"partition_by": ["date", "a"]}, types={"own": {"partition_by": []}})
+    seen = columns({"a": "long", "b": "long"})
+    targets = catalog.grow({"order": seen, "own": seen}).targets
+    assert targets["order"].partition_by == ("a",)
+    assert targets["own"].partition_by == ()
+    assert written(targets["order"].shape.schema) == {"a": "long", "b": "long"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "kept"),
+    [
+        ("string", "string"),
+        ("long", "long"),
+        ("boolean", "boolean"),
+        ("date", "date"),
+        ("double", "json"),
+        ("timestamp", "json"),
+        ("struct<x: long>", "json"),
+        ("array<long>", "json"),
+    ],
+)
+def test_column_that_cannot_name_a_folder_is_kept_as_json_text(open_catalog: Open, kind: str, kept: str) -> None:
+    catalog = open_catalog(types={"order": {"partition_by": ["p"]}})
+    assert shape(catalog, "order", columns({"p": kind, "a": kind})) == {"p": kept, "a": kind}
+
+
+def test_table_of_nothing_but_partition_columns_is_not_partitioned(open_catalog: Open) -> None:
+    catalog = open_catalog(types={"order": {"partition_by": ["a"]}})
+    target = catalog.grow({"order": columns({"a": "double"})}).targets["order"]
+    assert (written(target.shape.schema), target.partition_by) == ({"a": "double"}, ())
+
+
+# --- tables that are there already ---------------------------------------------------------------
+
+
+def test_existing_table_is_taken_over_as_it_is(open_catalog: Open, tmp_path: Path) -> None:
+    made(tmp_path, "order", columns({"a": "int", "day": "string", "j": "json"}), ["day"])
+    catalog = open_catalog(types={"order": {"partition_by": ["date"]}})
+    target = catalog.grow({"order": columns({"a": "long", "b": "long"})}).targets["order"]
+    assert written(target.shape.schema) == {"a": "int", "day": "string", "j": "json", "b": "long"}
+    assert target.partition_by == ("day",)
+    assert "order" in catalog.existing
+
+
+def test_existing_table_that_cannot_be_written_stops_the_app(open_catalog: Open, tmp_path: Path) -> None:
+    made(tmp_path, "order", ONE).alter.add_constraint({"positive": "a > 0"})
+    with pytest.raises(PenstockError, match="table 'order'") as refused:
+        open_catalog().grow({"order": ONE})
+    assert refused.value.code == "table.unwritable"
+
+
+def test_found_table_says_what_its_type_looks_like(open_catalog: Open, tmp_path: Path) -> None:
+    made(tmp_path, "order", Struct((*ONE, Field(RESCUED, columns({"x": "json"}).fields[0].type), *SOURCE_COLUMNS)))
+    catalog = open_catalog(defaults={"evolve": "rescue", "source_columns": True})
+    catalog.know("order", catalog.open("order").state())
+    target = catalog.targets["order"]
+    assert written(target.shape.schema) == {"a": "long"}
+    assert [field.name for field in catalog.schema(target)] == ["a", RESCUED, *(f.name for f in SOURCE_COLUMNS)]
+    assert target.shape.reserved == {RESCUED, *(f.name for f in SOURCE_COLUMNS)}
+
+
+def test_table_that_is_not_there_teaches_nothing(open_catalog: Open) -> None:
+    catalog = open_catalog()
+    for name in ("order", LETTERS):
+        catalog.know(name, catalog.open(name).state())
+    assert (catalog.targets, catalog.existing) == ({}, set())
+
+
+def test_letters_table_that_is_there_is_no_type_of_its_own(open_catalog: Open, tmp_path: Path) -> None:
+    made(tmp_path, "dead_letters", ONE)
+    catalog = open_catalog()
+    catalog.know(LETTERS, catalog.open(LETTERS).state())
+    assert (catalog.targets, catalog.existing) == ({}, {LETTERS})
