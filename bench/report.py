@@ -22,17 +22,17 @@ class Row(msgspec.Struct, frozen=True):
     name: str
     value: float
     unit: str
-    bar: str | None = None
+    bar: float | None = None
     ok: bool | None = None
     note: str = ""
 
 
 def at_least(name: str, value: float, unit: str, bar: float, note: str) -> Row:
-    return _judged(Row(name, value, unit, f">= {bar:g}", value >= bar, note))
+    return _judged(Row(name, value, unit, bar, value >= bar, f"at least {bar:g}: {note}"))
 
 
 def at_most(name: str, value: float, unit: str, bar: float, note: str) -> Row:
-    return _judged(Row(name, value, unit, f"<= {bar:g}", value <= bar, note))
+    return _judged(Row(name, value, unit, bar, value <= bar, f"at most {bar:g}: {note}"))
 
 
 def _judged(row: Row) -> Row:
@@ -189,7 +189,7 @@ def show(rows: Sequence[Row], console: Console) -> None:
         table.add_column(name, justify="right" if name in ("value", "bar") else "left")
     verdicts = {None: "", True: "[green]ok[/]", False: "[bold red]MISSED[/]"}
     for row in rows:
-        table.add_row(row.name, _shown(row.value), row.unit, row.bar or "", verdicts[row.ok], row.note)
+        table.add_row(row.name, _shown(row.value), row.unit, "" if row.bar is None else f"{row.bar:g}", verdicts[row.ok], row.note)
     console.print(table)
     missed = [row.name for row in rows if row.ok is False]
     told = (

@@ -46,7 +46,7 @@ class Chores:
 
     def finish(self) -> None:
         """Leave things in order for the next start and for lag tools."""
-        for work in (partial(self._publish, self._settled()), self._instance.note):
+        for work in (self._instance.note, partial(self._publish, self._settled())):
             with suppress(PenstockError):
                 work()
 

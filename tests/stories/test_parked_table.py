@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark import SparkContext
 
-from penstock import PenstockError, Until, audit, load, run
+from penstock import PenstockError, Pipeline, Until, audit, load, run
 from penstock.demo.broker import LocalBroker
 from penstock.errors import Transient
 from penstock.observe import Silence
@@ -176,7 +176,7 @@ def test_files_that_vanish_before_their_commit_are_landed_again(
     assert audit(pipeline).wrong == []
 
 
-def _land_while_closed(pipeline: object, table: DeltaTable) -> None:
+def _land_while_closed(pipeline: Pipeline, table: DeltaTable) -> None:
     """Run one batch with a table that closes right after the claim and opens again when the run is over."""
     table.alter.drop_constraint("closed")
 

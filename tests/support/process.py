@@ -64,7 +64,7 @@ class Process:
 
 
 def _scratch() -> IO[bytes]:
-    return tempfile.TemporaryFile()  # noqa: SIM115: it lives as long as the process
+    return tempfile.TemporaryFile()
 
 
 def _all_of(file: IO[bytes]) -> str:

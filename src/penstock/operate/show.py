@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.catalog import LETTERS
-from penstock.errors import Transient
+from penstock.errors import PenstockError, Transient
 from penstock.observe import BatchReport
 from penstock.operate.audit import Audit
 from penstock.operate.check import Finding
@@ -38,7 +38,8 @@ class LogLines:
 
     def __exit__(
         self, kind: type[BaseException] | None, why: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        self._say("stopped", **({"code": why.code} if isinstance(why, PenstockError) else {}))
 
     def _say(self, event: str, **facts: Any) -> None:
         line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, "app": self._app, **facts}

@@ -20,7 +20,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
 from pydantic import AfterValidator, Field, SecretStr
 
 from penstock.contracts import Bound, Identity, Positions, ShortRead, Slice
@@ -33,6 +33,7 @@ FETCH = 1_000  # messages asked of the client at once: more costs more per messa
 POLL = 0.02  # seconds: `consume` waits for the full number, and the last ones may be transaction markers
 PATIENCE = 60.0  # seconds without any sign of life before a task gives up
 ANSWER = 15.0  # seconds for an administrative question
+COURTESY = 5.0  # seconds for telling others where we are: nothing of ours depends on it
 
 _GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 _OUT_OF_RANGE = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
@@ -100,17 +101,11 @@ class KafkaSource(Declared):
     # --- on the driver
 
     def identity(self) -> Identity:
-        admin = self._admin()
-        cluster = self._ask(lambda: admin.list_topics(timeout=ANSWER)).cluster_id
-        asked = admin.describe_topics(TopicCollection([self.topic]), request_timeout=ANSWER)
-        topic = self._ask(asked[self.topic].result)
-        return Identity(name=f"kafka:{self.topic}", home=str(cluster), incarnation=str(topic.topic_id))
+        home = self._ask(self._admin().describe_cluster(request_timeout=ANSWER).result).cluster_id
+        return Identity(name=f"kafka:{self.topic}", home=str(home), incarnation=str(self._describe().topic_id))
 
     def bounds(self) -> Mapping[str, Bound]:
-        known = self._ask(lambda: self._admin().list_topics(self.topic, timeout=ANSWER)).topics[self.topic]
-        if known.error is not None:
-            raise self._meaning(known.error)
-        places = [TopicPartition(self.topic, number) for number in known.partitions]
+        places = [TopicPartition(self.topic, partition.id) for partition in self._describe().partitions]
         first = self._offsets(places, OffsetSpec.earliest())
         ends = self._offsets(places, OffsetSpec.latest())
         begin = self._begin(places, first, ends)
@@ -118,11 +113,16 @@ class KafkaSource(Declared):
 
     def publish(self, app: str, positions: Positions) -> None:
         places = [TopicPartition(self.topic, int(p), offset) for p, offset in positions.items()]
-        asked = self._admin().alter_consumer_group_offsets([ConsumerGroupTopicPartitions(self.group or app, places)])
+        told = [ConsumerGroupTopicPartitions(self.group or app, places)]
+        asked = self._admin().alter_consumer_group_offsets(told, request_timeout=COURTESY)
         for answer in asked.values():
             for place in self._ask(answer.result).topic_partitions:
                 if place.error is not None:
                     raise self._meaning(place.error)
+
+    def _describe(self) -> TopicDescription:
+        asked = self._admin().describe_topics(TopicCollection([self.topic]), request_timeout=ANSWER)
+        return self._ask(asked[self.topic].result)
 
     def _begin(self, places: list[TopicPartition], first: dict[int, int], ends: dict[int, int]) -> dict[int, int]:
         if self.start in ("earliest", "latest"):

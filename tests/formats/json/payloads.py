@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from penstock import JsonFormat, TableSpec
 
 FORMAT = JsonFormat(max_bytes=700_000)
@@ -33,12 +35,18 @@ ASSET = {
     "price": "decimal(10, 2)",
     "counts": "map<string, long>",
 }
+
+
+def _table(columns: dict[str, str], **more: Any) -> TableSpec:
+    return TableSpec.model_validate({"schema": columns, **more})
+
+
 TYPES = {
-    "order": TableSpec(columns=ORDER, source_columns=True),  # the fast path
-    "asset": TableSpec(columns=ASSET, source_columns=True),  # kinds that only the reference path reads
-    "strict": TableSpec(columns={"type": "string", "id": "long", "place": "struct<city: string>"}, evolve="freeze"),
-    "visit": TableSpec(columns={"type": "string", "id": "long", "site": "string"}, partition_by=("site",)),
-    "wide": TableSpec(columns={"type": "string", "id": "long"}),
+    "order": _table(ORDER, source_columns=True),  # the fast path
+    "asset": _table(ASSET, source_columns=True),  # kinds that only the reference path reads
+    "strict": _table({"type": "string", "id": "long", "place": "struct<city: string>"}, evolve="freeze"),
+    "visit": _table({"type": "string", "id": "long", "site": "string"}, partition_by=("site",)),
+    "wide": _table({"type": "string", "id": "long"}),
 }
 
 
