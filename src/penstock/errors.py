@@ -7,6 +7,7 @@ moments when going on would break the promise.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -84,6 +85,12 @@ class ConfigError(PenstockError):
 
     def __str__(self) -> str:
         return self.what
+
+
+def in_one_line(cause: BaseException) -> str:
+    """A foreign error's text without line breaks and colours. Its last words often say the most."""
+    steps = re.split(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*", str(cause))
+    return " ".join(": ".join(steps).split())[:500]
 
 
 # --- configuration -------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ there, its batch never happened; once it is, the batch will be in its tables, wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 
@@ -40,23 +41,29 @@ class Ledger:
 
     def get(self, number: int) -> Entry | None:
         text = self._storage.get(_path(number))
-        return None if text is None else decode(text)
+        try:
+            return None if text is None else decode(text)
+        except msgspec.DecodeError as cause:
+            raise self._damaged(number, f"cannot be read: {cause}") from cause
 
     def entry(self, number: int) -> Entry:
         """An entry that must be there."""
         found = self.get(number)
         if found is None:
-            raise PenstockError(
-                "ledger.damaged",
-                f"entry {number} of the ledger at {self.location} is gone, although later ones refer to it",
-                "restore the ledger's folder from a backup; nothing may be decided on top of a damaged ledger",
-            )
+            raise self._damaged(number, "is gone, although later ones refer to it")
         return found
+
+    def _damaged(self, number: int, what: str) -> PenstockError:
+        return PenstockError(
+            "ledger.damaged",
+            f"entry {number} of the ledger at {self.location} {what}",
+            "restore the ledger's folder from a backup; nothing may be decided on top of a damaged ledger",
+        )
 
     def head(self) -> Entry | None:
         """The newest entry: read the hint, list what came after it, read one entry."""
-        text = self._storage.get(HINT)
-        self.hint = msgspec.json.decode(text, type=Hint) if text else Hint()
+        with suppress(msgspec.DecodeError):  # a damaged hint is as good as none
+            self.hint = msgspec.json.decode(self._storage.get(HINT) or b"{}", type=Hint)
         later = self.numbers(after=self.hint.number)
         newest = later[-1] if later else self.hint.number
         return self.entry(newest) if newest else None

@@ -108,7 +108,8 @@ class Loop:
         self.lag = sum(end - start for start, end in waiting.values())
         self.lag_since = None if not self.lag else self.lag_since if self.lag_since is not None else now
         waited = now - self.lag_since if self.lag_since is not None else 0.0
-        slices = plan(waiting, self.limits, Pressure(waited, self.instance.size, hurry=self.until.caught_up))
+        limits = self.limits if self.instance.catalog.existing else self.limits.at_first()
+        slices = plan(waiting, limits, Pressure(waited, self.instance.size, hurry=self.until.caught_up))
         if slices:
             self.lag_since = None
         elif not self.until.reached(ends):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -36,21 +36,56 @@ class Messages:
     positions: Indices
     values: pa.BinaryArray
     details: Callable[[int], Details]
+    objects: list[bytes] | None = None  # the values once more, where the source had to make objects of them anyway
 
     def __len__(self) -> int:
         return len(self.positions)
+
+    def listed(self) -> list[bytes]:
+        """The values as Python objects. None of them is null: tombstones were taken out."""
+        found: list[bytes] = self.values.to_pylist() if self.objects is None else self.objects
+        return found
+
+    @staticmethod
+    def joined(runs: Sequence[Messages]) -> Messages:
+        """Runs of one partition as one run."""
+        if len(runs) == 1:
+            return runs[0]
+        starts = np.cumsum([0, *(len(run) for run in runs)])
+
+        def details(at: int) -> Details:
+            run = int(np.searchsorted(starts, at, side="right")) - 1
+            return runs[run].details(at - int(starts[run]))
+
+        positions = np.concatenate([run.positions for run in runs])
+        values = pa.concat_arrays([run.values for run in runs])
+        return Messages(runs[0].source, runs[0].partition, positions, values, details)
 
     def only(self, indices: Indices) -> Messages:
         """These messages of the run, in this order."""
         if len(indices) == len(self):
             return self
-        whole = self.details
-        return replace(
-            self,
-            positions=self.positions[indices],
-            values=self.values.take(pa.array(indices)),
-            details=lambda at: whole(int(indices[at])),
+        return self._taken(indices)
+
+    def grouped(self, groups: Mapping[str, Indices]) -> dict[str, Messages]:
+        """These groups of messages: taken together, then cut apart."""
+        if not groups:
+            return {}
+        whole, start, found = self._taken(np.concatenate(list(groups.values()))), 0, {}
+        for name, indices in groups.items():
+            found[name] = whole._cut(start, start + len(indices))
+            start += len(indices)
+        return found
+
+    def _taken(self, indices: Indices) -> Messages:
+        whole, values = self.details, self.values.take(pa.array(indices))
+        return Messages(
+            self.source, self.partition, self.positions[indices], values, lambda at: whole(int(indices[at]))
         )
+
+    def _cut(self, start: int, end: int) -> Messages:
+        whole, values = self.details, self.values.slice(start, end - start)
+        return Messages(self.source, self.partition, self.positions[start:end], values, lambda at: whole(start + at))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ MAX_PATTERN = 1_000
 class Declared(BaseModel):
     """A frozen value that refuses what it does not know, and never shows what it was given."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, use_attribute_docstrings=True
+    )
 
 
 def _pattern(text: str) -> str:
@@ -46,19 +48,23 @@ class FieldRoute(Declared):
     """The type is a field of the value; dots reach into objects."""
 
     field: str = Field(min_length=1)
+    """The name of the field, or a dotted path to it."""
 
 
 class HeaderRoute(Declared):
     """The type is the value of a message header."""
 
     header: str = Field(min_length=1)
+    """The name of the header. Of several headers with this name the last one counts."""
 
 
 class Route(Declared):
     """What gives a message its type, and which types are wanted at all."""
 
     by: Literal["topic", "key"] | FieldRoute | HeaderRoute = "topic"
+    """What names the type: the topic, the message key, a field of the value, or a header."""
     allow: Annotated[str, AfterValidator(_pattern)] | None = None
+    """An RE2 pattern, searched for in the type's name. Types without a match are counted as filtered."""
 
     @property
     def field(self) -> str | None:
@@ -69,9 +75,14 @@ class TableSpec(Declared):
     """Settings of one table, or the defaults of all of them. What is not set falls to the defaults."""
 
     evolve: Evolve | None = None
+    """What becomes of fields the table lacks: `add` columns, refuse (`freeze`), keep as text (`rescue`), `ignore`.
+    Not set anywhere, it is `add`."""
     partition_by: tuple[str, ...] | None = Field(default=None, strict=False)
+    """The columns a new table is partitioned by. From the defaults, only those that the type has."""
     source_columns: bool | None = None
+    """Whether rows also get `_source`, `_partition`, `_position` and `_timestamp`. Not set anywhere, they do not."""
     columns: dict[str, str] | None = Field(default=None, alias="schema")
+    """Columns by name, each with its type. Not set, they are inferred from the first batch that has the type."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -90,13 +101,21 @@ class Tables(Declared):
     """Where the tables are and how they behave: one per type, at `<base>/<type>`."""
 
     base: str = Field(min_length=1)
+    """The folder or URL that holds the tables."""
     format: str = "delta"
+    """The table format, by its entry point."""
     defaults: TableSpec = TableSpec()
+    """Settings for types that do not say otherwise."""
     types: dict[str, TableSpec] = {}
+    """Settings by type."""
     limit: int = Field(default=500, ge=1)
+    """How many tables there may be. Messages of further types are dead letters."""
     max_columns: int = Field(default=1_000, ge=1)
+    """How many columns a table may get from messages."""
     park_after: Duration = 120.0
+    """How long a table may fail before the others stop waiting for it."""
     storage: dict[str, SecretStr] = {}
+    """Options of the object store, passed to obstore and delta-rs."""
 
     def spec(self, type: str) -> TableSpec:
         """The settings of one type: its own where it has them, the defaults elsewhere."""
@@ -121,30 +140,40 @@ class DeadLetters(Declared):
         return {"table": given} if isinstance(given, str) else given
 
     table: str | None = None
+    """Where the dead-letter table is. Not set, it is `dead_letters` under the base."""
     max_share: float = Field(default=0.5, ge=0, le=1, strict=False)
+    """A batch with a larger share of dead letters stops the app before it is decided."""
     min_messages: int = Field(default=100, ge=1)
+    """A batch with fewer messages than this never does."""
 
 
 class Batch(Declared):
     """When a batch is due: so much waits, or something has waited for so long."""
 
     latency: Duration = 10.0
+    """How long a message may wait before a batch is made of what there is."""
     messages: int = Field(default=1_000_000, ge=1)
+    """How many messages make a full batch. No batch is larger."""
     bytes: Annotated[Size, Field(ge=1)] = 512 * 10**6
+    """How many bytes make a full batch: a target, from the average size in the batch before."""
 
 
 class LedgerSpec(Declared):
     """Where the ledger is, and how long its entries keep their file lists."""
 
     path: str | None = None
+    """Where the ledger is. Not set, it is `_penstock/<app>` under the base."""
     keep: Duration = 7 * 86400.0
+    """How long an entry keeps its file lists after every table carries it."""
 
 
 class Spark(Declared):
     """How to reach Spark when no session is given."""
 
     master: str | None = None
+    """The Spark master. Not set anywhere, it is `local[*,4]`."""
     conf: dict[str, str] = {}
+    """Spark settings by name."""
 
 
 class Pipeline(Declared):
@@ -153,12 +182,22 @@ class Pipeline(Declared):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     app: Annotated[str, AfterValidator(_app_name)]
+    """The pipeline's name in its ledger and in every table. Of two instances with one name the newer goes on."""
     source: Any
+    """Where messages come from: one source by name, with its settings."""
     format: Any
+    """How bytes become rows: one format by name, with its settings if there are any."""
     route: Route = Route()
+    """What gives a message its type."""
     tables: Tables
+    """Where rows end."""
     dead_letters: DeadLetters = DeadLetters()
+    """Where messages end that cannot become rows. A path alone is enough."""
     batch: Batch = Batch()
+    """When a batch is due."""
     ledger: LedgerSpec = LedgerSpec()
+    """Where decisions are kept, and for how long in full."""
     spark: Spark = Spark()
+    """How to reach Spark. A session that exists is used instead."""
     fsync: bool = False
+    """Whether files on a local disk must survive a power cut too, not only the death of a process."""

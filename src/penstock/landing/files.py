@@ -27,6 +27,8 @@ DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 Values = tuple[str | None, ...]
 
+_worthy: dict[str, tuple[pa.Schema, list[str]]] = {}
+
 
 class Files:
     """The open files of one task. Nothing is visible to anybody until its table commits it."""
@@ -108,7 +110,7 @@ class _OpenFile:
             self._schema,
             compression="zstd",
             compression_level=1,
-            use_dictionary=_repeating(rows),
+            use_dictionary=_dictionaries(self.target, rows),
             metadata_collector=self._footer,
             write_page_index=False,
         )
@@ -125,8 +127,18 @@ class _OpenFile:
         return File(path, content.size, footer.num_rows, named, statistics(footer, self._nulls))
 
 
-def _repeating(rows: pa.Table, sample: int = 2_000) -> list[str]:
-    """The Parquet columns worth a dictionary: those whose values repeat. On others it is pure loss."""
+def _dictionaries(target: Target, rows: pa.Table) -> list[str]:
+    """The Parquet columns worth a dictionary, as a table's first file on this worker told."""
+    known = _worthy.get(target.location)
+    if known is None or known[0] != rows.schema:
+        if len(_worthy) > OPEN_FILES:
+            _worthy.clear()
+        known = _worthy[target.location] = rows.schema, _repeating(rows)
+    return known[1]
+
+
+def _repeating(rows: pa.Table, sample: int = 1_000) -> list[str]:
+    """The columns whose values repeat. On others a dictionary is pure loss."""
     head = rows.slice(0, sample).combine_chunks().to_batches()[0]
     leaves = (
         leaf for name, values in zip(head.schema.names, head.columns, strict=True) for leaf in _leaves(name, values)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +21,11 @@ from penstock.crashpoints import reach
 from penstock.errors import Transient
 from penstock.landing.files import Files
 from penstock.landing.identify import identify
-from penstock.landing.letters import letters, moment
+from penstock.landing.letters import letters
+from penstock.landing.own_columns import completed, empty_partition_values
 from penstock.landing.recipe import Account, Landed, Piece, Recipe, Target
 from penstock.landing.routing import FILTERED, TOMBSTONE, WAITING, Routing, pack, unmask
-from penstock.messages import RESCUED, SOURCE_COLUMNS, Details, Indices, Messages, Reject, Row
+from penstock.messages import Indices, Messages, Reject, Row
 from penstock.protocol.entry import Counts
 from penstock.schema import Schema
 
@@ -45,29 +48,54 @@ def land(pieces: Sequence[Piece], recipe: Recipe) -> Landed:
 
 
 class _Landing:
-    """One task at work."""
+    """One task at work. Messages that are rows as they are wait in piles, over all its slices, until
+    there are enough of them to make columns of."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.reader = recipe.format.reader(recipe.shapes())
         self.files = Files(recipe.storage, fsync=recipe.fsync)
-        self.accounts: list[Account] = []
         self.seen: dict[str, Schema] = {}
         self.reasons: Counter[str] = Counter()
         self.example = ""
+        self._slices: list[_Slice] = []
+        self._piles: dict[str, list[tuple[_Slice, Messages]]] = {}
+        self._piled = self._runs = 0
 
     def slice(self, piece: Piece) -> None:
         work = _Slice(self, piece)
+        self._slices.append(work)
         for messages in self.recipe.source.read(piece.slice):
             reach("land.read")
             work.take(work.wanted(messages))
-        work.flush()
-        self.accounts.append(work.account())
+            self._runs += 1
+            if self._piled > PILED_BYTES or self._runs >= PILED_RUNS:
+                self._flush()
+
+    def pile(self, work: _Slice, name: str, messages: Messages) -> None:
+        self._piles.setdefault(name, []).append((work, messages))
+        self._piled += messages.values.nbytes
+
+    def _flush(self) -> None:
+        for name, runs in self._piles.items():
+            self._make_columns(name, _joined(runs))
+        self._piles, self._piled, self._runs = {}, 0, 0
+
+    def _make_columns(self, name: str, runs: list[tuple[_Slice, Messages]]) -> None:
+        rows = self.reader.columns(name, pa.concat_arrays([messages.values for _, messages in runs]))
+        start = 0
+        for work, messages in runs:
+            if rows is None:
+                work.one_by_one(name, messages)
+            else:
+                work.write(self.recipe.targets[name], messages, rows.slice(start, len(messages)))
+            start += len(messages)
 
     def finish(self) -> Landed:
+        self._flush()
         return Landed(
             files=self.files.finish(),
-            accounts=self.accounts,
+            accounts=[work.account() for work in self._slices],
             seen=self.seen,
             reasons=dict(self.reasons),
             example=self.example,
@@ -81,9 +109,6 @@ class _Slice:
         self.landing, self.recipe, self.piece = landing, landing.recipe, piece
         self.routing = Routing(piece.slice)
         self.read = self.bytes = self.dead = 0
-        self._piles: dict[str, list[Messages]] = {}
-        self._rows: dict[str, list[tuple[Messages, list[Row]]]] = {}
-        self._piled = self._runs = 0
 
     def wanted(self, messages: Messages) -> Messages:
         if self.piece.only is None:
@@ -108,14 +133,9 @@ class _Slice:
         for name, indices in found.waiting.items():
             self._wait(name, messages.only(indices))
         for name, rows in found.rows.items():
-            self._rows.setdefault(name, []).append((messages, rows))
-        for name, indices in found.clean.items():
-            chosen = messages.only(indices)
-            self._piles.setdefault(name, []).append(chosen)
-            self._piled += chosen.values.nbytes
-        self._runs += 1
-        if self._piled > PILED_BYTES or self._runs >= PILED_RUNS:
-            self.flush()
+            self._write_rows(name, messages, rows)
+        for name, chosen in messages.grouped(found.clean).items():
+            self.landing.pile(self, name, chosen)
 
     def _without_tombstones(self, messages: Messages) -> Messages:
         if not messages.values.null_count:
@@ -140,27 +160,11 @@ class _Slice:
             self._reject(messages, [Reject(at, "reland", "reland", text) for at in range(len(messages))])
             return
         type_of = {target.name: type for type, target in self.recipe.targets.items()}
-        self._one_by_one(type_of[name], messages)
+        self.one_by_one(type_of[name], messages)
 
     # --- rows to files
 
-    def flush(self) -> None:
-        for name, runs in self._piles.items():
-            self._columns(name, _joined(runs))
-        for name, made in self._rows.items():
-            for messages, rows in made:
-                self._write_rows(name, messages, rows)
-        self._piles, self._rows = {}, {}
-        self._piled = self._runs = 0
-
-    def _columns(self, name: str, messages: Messages) -> None:
-        rows = self.landing.reader.columns(name, messages.values)
-        if rows is None:
-            self._one_by_one(name, messages)
-        else:
-            self._write(self.recipe.targets[name], messages, rows)
-
-    def _one_by_one(self, name: str, messages: Messages) -> None:
+    def one_by_one(self, name: str, messages: Messages) -> None:
         found = self.landing.reader.rows(name, messages.values)
         self._reject(messages, found.rejects)
         self._write_rows(name, messages, found.rows[name])
@@ -169,22 +173,18 @@ class _Slice:
         if rows:
             target = self.recipe.targets[name]
             made = pa.RecordBatch.from_pylist([row.values for row in rows], arrow_schema(target.shape.columns))
-            self._write(target, messages.only(np.array([row.at for row in rows])), made)
+            self.write(target, messages.only(np.array([row.at for row in rows])), made)
 
-    def _write(self, target: Target, messages: Messages, rows: pa.RecordBatch) -> None:
-        empty = _empty_partition_values(rows, target.partition_by)
+    def write(self, target: Target, messages: Messages, rows: pa.RecordBatch) -> None:
+        empty = empty_partition_values(rows, target.partition_by)
         if len(empty):
             text = "an empty text cannot be a partition value: it would read back as null"
             self._reject(messages, [Reject(int(at), "write", "partition.empty", text, target.name) for at in empty])
             kept = np.setdiff1d(np.arange(len(messages)), empty)
             messages, rows = messages.only(kept), rows.take(pa.array(kept))
-        if target.shape.evolve == "rescue" and RESCUED not in rows.schema.names:
-            rows = rows.append_column(RESCUED, pa.nulls(rows.num_rows, pa.string()))
-        if target.source_columns:
-            rows = _with_source_columns(rows, messages, self.recipe.source_name)
         if rows.num_rows:
             self.routing.mark_table(messages.positions, target.name)
-            self.landing.files.add(target, rows)
+            self.landing.files.add(target, completed(rows, target, messages, self.recipe.source_name))
 
     def _reject(self, messages: Messages, rejects: Sequence[Reject]) -> None:
         if not rejects:
@@ -206,41 +206,10 @@ class _Slice:
         return Account(self.piece.slice, counts, pack(self.routing), waiting)
 
 
-def _joined(runs: list[Messages]) -> Messages:
-    if len(runs) == 1:
-        return runs[0]
-    starts = np.cumsum([0, *(len(run) for run in runs)])
-
-    def details(at: int) -> Details:
-        run = int(np.searchsorted(starts, at, side="right")) - 1
-        return runs[run].details(at - int(starts[run]))
-
-    values = pa.concat_arrays([run.values for run in runs])
-    return Messages(runs[0].source, runs[0].partition, np.concatenate([run.positions for run in runs]), values, details)
-
-
-def _empty_partition_values(rows: pa.RecordBatch, partition_by: tuple[str, ...]) -> Indices:
-    found = np.zeros(rows.num_rows, bool)
-    for name in partition_by:
-        if pa.types.is_string(rows.schema.field(name).type):
-            found |= pc.fill_null(pc.equal(rows.column(name), ""), False).to_numpy(zero_copy_only=False)
-    return np.flatnonzero(found)
-
-
-def _with_source_columns(rows: pa.RecordBatch, messages: Messages, source: str) -> pa.RecordBatch:
-    stamps = [moment(messages.details(at).timestamp) for at in range(len(messages))]
-    for field, values in zip(
-        arrow_schema(SOURCE_COLUMNS),
-        (
-            pa.array([source] * len(messages)),
-            pa.array([int(messages.partition)] * len(messages)),
-            pa.array(messages.positions),
-            pa.array(stamps, pa.int64()),
-        ),
-        strict=True,
-    ):
-        rows = rows.append_column(field, values.cast(field.type))
-    return rows
+def _joined(runs: list[tuple[_Slice, Messages]]) -> list[tuple[_Slice, Messages]]:
+    """The runs of each slice as one."""
+    slices = groupby(runs, key=itemgetter(0))
+    return [(work, Messages.joined([messages for _, messages in found])) for work, found in slices]
 
 
 def _coordinates(messages: Messages, reject: Reject) -> str:

@@ -73,8 +73,10 @@ def audit(pipeline: Pipeline) -> Audit:
     found.entries = len(entries)
     _ranges(entries, found)
     _sums(entries, found)
+    deadline = time.monotonic() + PATIENCE
     for name, number in sorted(entries[-1].heads.items()):
-        _table(name, number, entries, catalog, found)
+        state = _settled(name, number, catalog, deadline)
+        _table(name, number, entries, state, found)
     return found
 
 
@@ -136,10 +138,9 @@ def _sums(entries: list[Entry], found: Audit) -> None:
 # --- the tables ----------------------------------------------------------------------------------
 
 
-def _table(name: str, head: int, entries: list[Entry], catalog: Catalog, found: Audit) -> None:
+def _table(name: str, head: int, entries: list[Entry], state: TableAccount | None, found: Audit) -> None:
     listed = {entry.number: entry.tables[name] for entry in entries if name in entry.tables}
     line = found.tables[name] = TableLine(len(listed), sum(portion.rows for portion in listed.values()))
-    state = _settled(name, head, catalog)
     if state is None:
         found.wrong.append(f"table {name} is not there; batches {min(listed)} to {head} belong in it")
         return
@@ -149,6 +150,8 @@ def _table(name: str, head: int, entries: list[Entry], catalog: Catalog, found: 
         found.wrong.append(
             f"table {name} does not carry batch {', '.join(map(str, late[:10]))} yet: it is parked, or the app is down"
         )
+    if state.restored:
+        found.wrong.append(f"table {name} was restored to an older version after batch {state.batches[-1]}")
     if state.missing:
         found.wrong.append(
             f"table {name} refers to {len(state.missing)} files that are gone, such as {state.missing[0]}"
@@ -159,9 +162,8 @@ def _table(name: str, head: int, entries: list[Entry], catalog: Catalog, found: 
     _files(name, {number: listed[number] for number in expected}, state, found)
 
 
-def _settled(name: str, head: int, catalog: Catalog) -> TableAccount | None:
+def _settled(name: str, head: int, catalog: Catalog, deadline: float) -> TableAccount | None:
     """The table's account; while the app runs, a commit may be on its way."""
-    deadline = time.monotonic() + PATIENCE
     while True:
         state = account(catalog.location(name), catalog.app, catalog.options)
         if (state is not None and state.carried >= head) or time.monotonic() > deadline:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.contracts import Bound, Positions, Slice
 from penstock.errors import partitions_away, records_lost
@@ -11,6 +11,8 @@ from penstock.protocol.entry import Range
 
 SMALLEST_SLICE = 5_000
 """Splitting a partition below this costs more in seeks than a second core gains."""
+
+FIRST_BATCH = 100_000
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,11 @@ class Limits:
     messages: int
     bytes: int
     latency: float
+
+    def at_first(self) -> Limits:
+        """The limits of a batch before which there is no table: its messages are read twice, once to
+        learn the columns of all of them, so it should be enough to learn from and no more."""
+        return replace(self, messages=min(self.messages, FIRST_BATCH))
 
 
 @dataclass(frozen=True)

@@ -93,10 +93,15 @@ class KafkaSource(Declared):
     """One topic. Only committed records are seen; group offsets are published, never followed."""
 
     servers: str = Field(min_length=1)
+    """The brokers to ask first: `host:port`, separated by commas."""
     topic: str = Field(min_length=1)
+    """The topic's name."""
     start: Annotated[str, AfterValidator(_start)] = "earliest"
+    """Where a first start begins: `earliest`, `latest`, or a time with its zone."""
     group: str | None = None
+    """The consumer group under which positions are published. Not set, it is the app's name."""
     settings: Annotated[dict[str, SecretStr], AfterValidator(_settings)] = Field(default_factory=dict)
+    """Settings for the Kafka client, mostly `security.protocol`, `sasl.*` and `ssl.*`."""
 
     # --- on the driver
 
@@ -195,8 +200,8 @@ class KafkaSource(Declared):
             return Details(run[at].key(), run[at].headers() or [], stamp if kind else None)
 
         positions = np.fromiter(map(Message.offset, run), np.int64, len(run))
-        values = pa.array(list(map(Message.value, run)), pa.binary())
-        return Messages(self.topic, partition, positions, values, details)
+        values = list(map(Message.value, run))
+        return Messages(self.topic, partition, positions, pa.array(values, pa.binary()), details, values)
 
     # --- the client
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from penstock.errors import Unavailable
+from penstock.errors import Unavailable, in_one_line
 from penstock.storage import Storage
 from penstock.tables.delta import relative, transaction
 
@@ -35,9 +35,10 @@ class TableAccount:
     batches: tuple[int, ...]  # of this app, as the log lists them, oldest first
     since: int  # the oldest version that the log still tells about
     rewritten: str  # the newest operation that moved or removed rows of earlier batches; empty if none
+    restored: bool  # somebody took the table back since the newest of these batches
     live: Mapping[str, int]  # file → rows, counted in the file itself
     missing: tuple[str, ...]  # files that the table refers to and that are not there
-    foreign_commits: int
+    foreign_commits: int  # of other writers, and of other apps
 
 
 def account(location: str, app: str, options: Mapping[str, str]) -> TableAccount | None:
@@ -49,22 +50,22 @@ def account(location: str, app: str, options: Mapping[str, str]) -> TableAccount
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as cause:
-        raise Unavailable(
-            "table.unavailable", f"could not read {location}: {str(cause).partition(chr(10))[0][:300]}"
-        ) from cause
+        raise Unavailable("table.unavailable", f"could not read {location}: {in_one_line(cause)}") from cause
     storage = Storage(location, options)
     missing = set(storage.missing(paths))
     ours = [commit for commit in history if commit.get("penstock.app") == app]
     moved = [c for c in history if c["operation"] not in _HARMLESS and not c["operation"].startswith("CREATE")]
+    since_ours = history[: history.index(ours[0])] if ours else []
     return TableAccount(
         version=handle.version(),
         carried=handle.transaction_version(transaction(app)) or 0,
         batches=tuple(int(commit["penstock.batch"]) for commit in reversed(ours)),
         since=min((int(commit["version"]) for commit in history), default=0),
         rewritten=f"{moved[0]['operation']} in version {moved[0]['version']}" if moved else "",
+        restored=any(commit["operation"] == "RESTORE" for commit in since_ours),
         live={path: _rows(storage, path) for path in paths if path not in missing},
         missing=tuple(sorted(missing)),
-        foreign_commits=sum("penstock.app" not in c and "penstock.evolves" not in c for c in history),
+        foreign_commits=sum(c.get("penstock.app") != app and "penstock.evolves" not in c for c in history),
     )
 
 

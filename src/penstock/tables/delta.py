@@ -23,7 +23,7 @@ from deltalake.transaction import (
 )
 
 from penstock.contracts import File, Share, TableState
-from penstock.errors import TableRefused, Unavailable
+from penstock.errors import TableRefused, Unavailable, in_one_line
 from penstock.schema import Field, Schema, Struct
 from penstock.tables.delta_schema import Foreign, fields_to_delta, from_delta, to_delta
 
@@ -146,9 +146,9 @@ class DeltaTable:
         handle.cleanup_metadata()
 
     def _unavailable(self, verb: str, cause: Exception) -> Unavailable | TableRefused:
-        text = str(cause).partition("\n")[0][:300]
-        if "Unsupported table features" in text:
-            return TableRefused("table.unwritable", f"delta-rs cannot write to it: {text}")
+        text = in_one_line(cause)
+        if "Unsupported" in text:
+            return TableRefused("table.unwritable", f"delta-rs cannot {verb} {self.location}: {text}")
         return Unavailable("table.unavailable", f"could not {verb} {self.location}: {text}")
 
 

@@ -1,7 +1,8 @@
 """Schemas between penstock and Delta, in Delta's own JSON form.
 
-A column that holds JSON text is a string to Delta. Its real type stands in the column's
-metadata, so that it is still known after a restart.
+A column that holds JSON text is a string to Delta. Its real type stands in the field's own
+metadata, so that it is still known after a restart. A struct says nothing of the fields inside it:
+they may become more, and what was noted once cannot be changed by adding columns.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ _FROM_DELTA = {"integer": "int"}
 
 
 def to_delta(schema: Schema) -> deltalake.Schema:
-    return deltalake.Schema.from_json(json.dumps(_struct_to(schema, top=True)))
+    return deltalake.Schema.from_json(json.dumps(_struct_to(schema)))
 
 
 def fields_to_delta(schema: Schema) -> list[deltalake.Field]:
     return list(to_delta(schema).fields)
 
 
-def _struct_to(struct: Struct, *, top: bool = False) -> dict[str, Any]:
-    return {"type": "struct", "fields": [_field_to(field, top=top) for field in struct]}
+def _struct_to(struct: Struct) -> dict[str, Any]:
+    return {"type": "struct", "fields": [_field_to(field) for field in struct]}
 
 
-def _field_to(field: Field, *, top: bool) -> dict[str, Any]:
-    metadata = {WRITTEN: str(field.type)} if top and _has_json(field.type) else {}
+def _field_to(field: Field) -> dict[str, Any]:
+    metadata = {WRITTEN: str(field.type)} if _is_json(field.type) else {}
     return {"name": field.name, "type": _type_to(field.type), "nullable": not field.required, "metadata": metadata}
 
 
@@ -48,12 +49,8 @@ def _type_to(kind: Type) -> Any:
     return _struct_to(kind)
 
 
-def _has_json(kind: Type) -> bool:
-    if isinstance(kind, Array | Map):
-        return _has_json(kind.of)
-    if isinstance(kind, Struct):
-        return any(_has_json(field.type) for field in kind)
-    return kind == JSON
+def _is_json(kind: Type) -> bool:
+    return _is_json(kind.of) if isinstance(kind, Array | Map) else kind == JSON
 
 
 class Foreign(Exception):

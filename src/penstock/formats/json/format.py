@@ -60,7 +60,7 @@ class JsonReader:
     # --- what is each message?
 
     def sort(self, messages: Messages, types: Sequence[str] | None) -> Sorted:
-        values = messages.values.to_pylist()
+        values = messages.listed()
         found = Sorted()
         parts: list[tuple[int, np.ndarray]] = []
         start, step = 0, FIRST_LOOK
@@ -148,7 +148,8 @@ class JsonReader:
         schema = self._arrow[type]
         lines = pc.binary_join(pa.ListArray.from_arrays([0, len(values)], values), b"\n")[0].as_buffer()
         try:
-            table = pa.table(read_json(io.BytesIO(lines), schema, batch_size=PARSE_ROWS).read_all())
+            parsed = read_json(io.BytesIO(lines), schema, batch_size=PARSE_ROWS)
+            table = pa.RecordBatchReader.from_stream(parsed).read_all()
         except Exception:  # whatever it dislikes, the reference path decides
             return None
         if table.num_rows != len(values) or not all(_is_in_time(table[name]) for name in self._timed[type]):
