@@ -9,7 +9,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --
           --python-version 3.11 --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench lock format clean
+.PHONY: help setup demo test check bench reference lock format clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,9 @@ check: $(READY) ## style, types, layers
 
 bench: $(READY) ## measure, against plain Spark, in one run
 	@$(BIN)/python -m bench
+
+reference: $(READY) ## write docs/reference anew
+	@$(BIN)/python docs/reference/generate.py
 
 format: $(READY) ## rewrite the sources as `make check` wants them
 	@$(BIN)/ruff format .

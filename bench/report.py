@@ -189,7 +189,9 @@ def show(rows: Sequence[Row], console: Console) -> None:
         table.add_column(name, justify="right" if name in ("value", "bar") else "left")
     verdicts = {None: "", True: "[green]ok[/]", False: "[bold red]MISSED[/]"}
     for row in rows:
-        table.add_row(row.name, _shown(row.value), row.unit, "" if row.bar is None else f"{row.bar:g}", verdicts[row.ok], row.note)
+        table.add_row(
+            row.name, _shown(row.value), row.unit, "" if row.bar is None else f"{row.bar:g}", verdicts[row.ok], row.note
+        )
     console.print(table)
     missed = [row.name for row in rows if row.ok is False]
     told = (

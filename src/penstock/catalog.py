@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from penstock.contracts import File, Shape, Table, TableState
-from penstock.errors import PenstockError
+from penstock.contracts import File, Shape, Share, Table, TableState
+from penstock.errors import Transient
 from penstock.landing.recipe import Target
 from penstock.messages import DEAD_LETTERS, RESCUED, SOURCE_COLUMNS
 from penstock.pipeline import Pipeline, TableSpec
@@ -101,6 +101,15 @@ class Catalog:
         columns = state.schema.without(self._reserved(spec))
         self.targets[type] = self._placed(type, spec, columns, state.partition_by)
 
+    def expect(self, share: Share, name: str, state: TableState | None) -> None:
+        """Take over what was decided for a table that does not show it yet, or that nobody can look at."""
+        self.existing.add(name)
+        if name != LETTERS:
+            type = type_name(name)
+            spec = self._pipeline.tables.spec(type)
+            columns = share.schema if state is None else extended(state.schema, share.schema)
+            self.targets[type] = self._placed(type, spec, columns.without(self._reserved(spec)), share.partition_by)
+
     def grow(self, seen: Mapping[str, Schema]) -> Growth:
         """Shapes for messages that wait: new tables for new types, new columns for known ones."""
         targets, refused, frozen = dict(self.targets), {}, set()
@@ -131,11 +140,7 @@ class Catalog:
         known = targets.get(type)
         if known is None:
             name = self._new_name(type, targets)
-            state = self.open(name).state()
-            if state is not None and state.unwritable:
-                raise PenstockError(
-                    "table.unwritable", f"table '{name}': {state.unwritable}", "choose another base or mend the table"
-                )
+            state = self._look(name)
             if state is not None:
                 self.know(name, state)
                 known = self.targets[type]
@@ -143,6 +148,14 @@ class Catalog:
             return self._limited(self._target(type, settled(seen)))
         grown = extended(known.shape.schema, seen) if known.shape.evolve == "add" else known.shape.schema
         return self._limited(replace(known, shape=replace(known.shape, schema=grown)))
+
+    def _look(self, name: str) -> TableState | None:
+        """A table that somebody else may have made. If it cannot be read or written, its batches wait
+        until it can, and only they."""
+        try:
+            return self.open(name).state()
+        except Transient:
+            return None
 
     def _limited(self, target: Target) -> Target:
         limit = self._pipeline.tables.max_columns

@@ -73,11 +73,12 @@ class Commits:
     # --- what there is to do
 
     def recover(self, head: Entry, states: Mapping[str, TableState | None]) -> None:
-        """Find what every table lacks: the start of a run needs nothing else."""
+        """Find what every table lacks: the start of a run needs nothing else. A table that could not be
+        looked at lacks what nobody has ever seen it carry."""
         for name in head.heads:
             line = self._line(name)
             line.id = head.ids.get(name)
-            state = states[name]
+            state = states.get(name)
             line.chain.extend(pending(head, name, state, self._entry))
             known = state is not None and line.id in (None, state.id)
             line.carried = max(head.carried.get(name, 0), state.carried if state is not None and known else 0)
@@ -190,7 +191,7 @@ class Commits:
 
     def _give(self, line: Line, entry: Entry, share: Share, give: Callable[[Share], None]) -> None:
         if self._missing(line.name, share.files):
-            share = replace(share, files=tuple(self._reland(entry, line.name)))
+            share = replace(share, files=tuple(self._reland(entry, line.name)), is_relanded=True)
         reach("commit.before")
         give(share)
         reach("commit.after")

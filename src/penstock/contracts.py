@@ -171,6 +171,7 @@ class Share:
     manifest: Mapping[str, Any]  # the entry without file lists, kept in the table's own log
     is_new: bool = False  # the table did not exist when the batch was decided
     is_emptied: bool = False  # the ledger no longer lists its files: the table carried it long ago
+    is_relanded: bool = False  # other files than the ledger lists, with the same rows: those had vanished
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class Crew(Protocol):
 class Threads:
     """A crew of threads."""
 
-    def __init__(self, size: int = 8) -> None:
+    def __init__(self, size: int = 4) -> None:
         self._pool = ThreadPoolExecutor(size, thread_name_prefix="penstock")
         self._news = threading.Condition()
         self._woken = False

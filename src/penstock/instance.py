@@ -83,23 +83,34 @@ class Instance:
         for name, state in states.items():
             self.catalog.know(name, state)
         self.commits.recover(self.head, states)
+        for name, line in self.commits.lines.items():
+            if line.chain or states.get(name) is None:
+                newest = self.ledger.entry(self.head.heads[name])
+                self.catalog.expect(newest.share(name), name, states.get(name))
         self.commits.tend()
         with suppress(PenstockError):  # nothing depends on a hint
             self.note()
 
     def _states(self, last: Entry | None) -> dict[str, TableState | None]:
-        """One look at every table that is ours or could become ours."""
-        names = {*(last.heads if last else ()), *self.catalog.folders(), LETTERS}
-        found = {name: self.catalog.open(name).state() for name in sorted(names)}
-        known = last.heads if last else {}
-        states = {name: state for name, state in found.items() if state is not None or name in known}
-        for name, state in states.items():
-            if state is not None and state.unwritable:
+        """One look at every table that is ours or could become ours. A first start is strict; later
+        on, a table that cannot be read or written is one table's trouble, and the others go on."""
+        heads = last.heads if last else {}
+        states = {}
+        for name in sorted({*heads, *self.catalog.folders(), LETTERS}):
+            try:
+                state = self.catalog.open(name).state()
+            except Transient:
+                if last is None:  # it may carry batches of a ledger that is lost
+                    raise
+                continue  # what it carries is known from the ledger, and looked at again before it is written
+            if state is not None and state.unwritable and last is None:
                 raise refused(
                     "table.unwritable",
                     f"penstock cannot write to table '{name}': {state.unwritable}",
                     "choose another base, or rewrite the table without it",
                 )
+            if state is not None or name in heads:
+                states[name] = state
         return states
 
     def _first_start(self, states: Mapping[str, TableState | None]) -> None:

@@ -6,6 +6,7 @@ Foreign exceptions end here. A failed call is `Unavailable`: its outcome may be 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,9 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from penstock.errors import PenstockError, Unavailable
+
+# Settings of the HTTP client below a store: delta-rs takes them among the store's own, obstore wants them apart.
+_CLIENT = {"allow_http", "allow_invalid_certificates", "connect_timeout", "timeout", "proxy_url", "user_agent"}
 
 
 def absolute(location: str) -> str:
@@ -48,7 +52,10 @@ class Storage:
                 return LocalStore(self._folder, mkdir=True)
             if urlsplit(self.location).scheme == "file":
                 return from_url(self.location, mkdir=True)
-            return from_url(self.location, config=options)  # type: ignore[call-overload,no-any-return]
+            plain = {name: re.sub("^(aws|azure|google)_", "", name.lower()) for name in options}
+            client = {plain[name]: value for name, value in options.items() if plain[name] in _CLIENT}
+            own = {name: value for name, value in options.items() if plain[name] not in _CLIENT}
+            return from_url(self.location, config=own, client_options=client)  # type: ignore[call-overload,no-any-return]
         except (BaseError, OSError, ValueError) as cause:
             raise PenstockError(
                 "storage.unusable",

@@ -74,6 +74,13 @@ def test_dropped_table_is_parked() -> None:
     assert parked(step(None)) == "table.dropped"
 
 
+def test_dropped_table_is_not_made_again_from_an_emptied_entry() -> None:
+    """A ledger that no longer lists the files has seen the table carry them, whatever is known of it now."""
+    found = step(None, None, is_new=True, previous=0, is_emptied=True)
+    assert parked(found) == "table.dropped"
+    assert "batch 7" in str(found)
+
+
 def test_table_of_somebody_else_that_vanished_before_our_first_batch_is_parked() -> None:
     assert parked(step(None, None, is_new=False, previous=0)) == "table.dropped"
 

@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyspark import SparkContext
@@ -82,15 +83,46 @@ def test_table_that_this_engine_cannot_write_is_named_before_anything_is_read(
 ) -> None:
     topic = topics.create()
     _send(topics, topic, 0, 10)
+    DeltaTable.create(tmp_path / "lake" / "bad", pa.schema({"n": pa.int64()})).alter.add_constraint({"closed": "n > 5"})
     pipeline = load(write_pipeline(tmp_path, topics.servers, topic))
-    run(pipeline, until=Until(caught_up=True))
-    DeltaTable(tmp_path / "lake" / "bad").alter.add_constraint({"closed": "n >= 0"})
-    entries = len(list((tmp_path / "lake/_penstock/shop/ledger").iterdir()))
 
-    with pytest.raises(PenstockError, match=r"'bad'.*delta\.constraints\.closed.*\n.*table\.unwritable"):
+    with pytest.raises(PenstockError, match=r"'bad'.*delta\.constraints\.closed.*\n.*") as refused:
         run(pipeline, until=Until(caught_up=True))
 
-    assert len(list((tmp_path / "lake/_penstock/shop/ledger").iterdir())) == entries
+    assert refused.value.code == "table.unwritable"
+    assert not list((tmp_path / "lake/_penstock").rglob("*.json"))
+    assert not (tmp_path / "lake" / "good").exists()
+
+
+def test_table_that_can_no_longer_be_written_or_read_at_a_restart_is_one_tables_trouble(
+    topics: Topics, spark: SparkContext, tmp_path: Path
+) -> None:
+    topic = topics.create()
+    _send(topics, topic, 0, 20)
+    pipeline = load(write_pipeline(tmp_path, topics.servers, topic, tables="  park_after: 1s"))
+    run(pipeline, until=Until(caught_up=True))
+    lake = tmp_path / "lake"
+    bad = DeltaTable(lake / "bad")
+    bad.alter.add_constraint({"closed": "n >= 0"})
+    _send(topics, topic, 20, 20)
+    with pytest.raises(PenstockError, match=r"table\.unwritable"):
+        run(pipeline, until=Until(caught_up=True))
+    assert count(lake / "good") == 20
+    bad.alter.drop_constraint("closed")
+
+    newest = max((lake / "bad" / "_delta_log").glob("*.json"))
+    content = newest.read_bytes()
+    newest.write_bytes(b"torn")
+    _send(topics, topic, 40, 20)
+    with pytest.raises(PenstockError, match=r"table\.unavailable"):
+        run(pipeline, until=Until(caught_up=True))
+    assert count(lake / "good") == 30
+    newest.write_bytes(content)
+
+    run(pipeline, until=Until(caught_up=True))
+
+    assert Counter(row["n"] for row in rows(lake / "bad")) == Counter(range(0, 60, 2))
+    assert audit(pipeline).wrong == []
 
 
 def test_dropped_and_recreated_tables_are_parked_and_the_others_go_on(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, ParamSpec
 
 import msgspec
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 from rich.console import Console
 
 from penstock.config.load import load
@@ -64,7 +64,9 @@ def run(
     pipeline: PipelineFile,
     *,
     until_caught_up: Annotated[bool, Parameter(help="Stop at the end positions seen at start.", negative="")] = False,
-    batches: Annotated[int | None, Parameter(help="Stop after so many batches.")] = None,
+    batches: Annotated[
+        int | None, Parameter(help="Stop after so many batches.", validator=validators.Number(gte=1))
+    ] = None,
     master: Annotated[str | None, Parameter(help="The Spark master; local[*] by default.")] = None,
     conf: Annotated[
         list[str] | None, Parameter(help="A Spark setting, name=value. May be given more than once.", negative="")
@@ -115,7 +117,9 @@ def demo(
     folder: Annotated[Path, Parameter(help="Where everything is kept; found again, it goes on.")] = Path(
         "penstock-demo"
     ),
-    messages: Annotated[int, Parameter(help="How many messages to produce.")] = 50_000,
+    messages: Annotated[
+        int, Parameter(help="How many messages to produce.", validator=validators.Number(gte=1))
+    ] = 50_000,
 ) -> int:
     """Start a real local Kafka broker, land a topic of several types, show the tables and the audit."""
     return tell(folder, messages, Console())
@@ -136,7 +140,7 @@ def _accepted(accept: Acceptance) -> Accepted:
     for text in accept.accept_gap:
         gap = re.fullmatch(r"(\d+):(\d+)-(\d+)", text)
         name, _, value = text.partition("=")
-        if gap:
+        if gap and int(gap[2]) <= int(gap[3]):
             gaps[gap[1]] = (int(gap[2]), int(gap[3]) + 1)
         elif name in named and value:
             named[name].add(value)

@@ -187,8 +187,12 @@ def _batches(name: str, expected: list[int], state: TableAccount, found: Audit) 
 
 
 def _files(name: str, portions: Mapping[int, Portion], state: TableAccount, found: Audit) -> None:
+    for number in sorted(state.relanded & portions.keys()):
+        found.notes.append(
+            f"table {name}: files of batch {number} had vanished, and were landed again under other names"
+        )
     for number, portion in portions.items():
-        for file in portion.files or ():
+        for file in portion.files or () if number not in state.relanded else ():
             if file.path in state.live:
                 if state.live[file.path] != file.rows:
                     found.wrong.append(

@@ -21,7 +21,7 @@ from penstock.observe import BatchReport
 from penstock.operate.audit import Audit
 from penstock.operate.check import Finding
 from penstock.pipeline import Pipeline
-from penstock.protocol.entry import Entry
+from penstock.protocol.entry import Counts, Entry
 
 QUIET = 30.0  # seconds before the same trouble is told again
 
@@ -147,12 +147,12 @@ class Screen:
             )
         if self._note:
             head.append(f"   {self._note}", "not bold dim")
-        return Group(head, *([self._tables()] if self._rows else []))
+        return Group(head, *([self._tables()] if self._rows or self._trouble else []))
 
     def _tables(self) -> Table:
         table = Table(box=None, padding=(0, 2, 0, 0))
         for name, side in (("table", "left"), ("rows", "right"), ("written", "right"), ("", "left")):
-            table.add_column(name, justify=side)  # type: ignore[arg-type]
+            table.add_column(name, justify=side, overflow="fold")  # type: ignore[arg-type]
         for name in sorted(self._rows.keys() | self._trouble.keys()):
             label = "dead letters" if name == LETTERS else name
             note = f"parked: {self._trouble[name]}" if name in self._trouble else ""
@@ -176,6 +176,7 @@ def show_finding(finding: Finding, console: Console) -> None:
 def show_audit(found: Audit, console: Console) -> None:
     """The account, as tables for people."""
     if found.partitions:
+        console.print("read = rows + dead letters + filtered + tombstones + skipped", style="dim", highlight=False)
         console.print(_partitions(found))
     if found.tables:
         console.print(_account(found))
@@ -190,17 +191,14 @@ def show_audit(found: Audit, console: Console) -> None:
 
 
 def _partitions(found: Audit) -> Table:
-    table = Table(
-        title="read = rows + dead letters + filtered + tombstones + skipped",
-        title_style="dim",
-        box=None,
-        padding=(0, 2, 0, 0),
-    )
-    for name in ("partition", "positions", "read", "rows", "dead letters", "filtered", "tombstones", "skipped"):
-        table.add_column(name, justify="right")
+    """A terminal has eighty columns: what nobody had is left out, and no number is ever cut off."""
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    total = sum((line.counts for line in found.partitions.values()), Counts())
+    rare = [kind for kind in ("filtered", "tombstones", "skipped") if getattr(total, kind)]
+    for name in ("partition", "positions", "read", "rows", "dead\nletters", *rare):
+        table.add_column(name, justify="right", overflow="fold")
     for partition, line in sorted(found.partitions.items(), key=lambda item: (len(item[0]), item[0])):
-        c = line.counts
-        numbers = (c.read, c.rows, c.dead, c.filtered, c.tombstones, c.skipped)
+        numbers = [getattr(line.counts, kind) for kind in ("read", "rows", "dead", *rare)]
         table.add_row(partition, f"{line.start:,} … {line.end:,}", *(f"{number:,}" for number in numbers))
     return table
 
@@ -208,7 +206,7 @@ def _partitions(found: Audit) -> Table:
 def _account(found: Audit) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("table", "batches", "rows", "recounted", "files", "version"):
-        table.add_column(name, justify="left" if name == "table" else "right")
+        table.add_column(name, justify="left" if name == "table" else "right", overflow="fold")
     for name, line in found.tables.items():
         recounted = "?" if line.recounted is None else f"{line.recounted:,}"
         label = "dead letters" if name == LETTERS else name

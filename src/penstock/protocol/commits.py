@@ -50,9 +50,9 @@ Step = Carried | Create | Evolve | Commit | Park
 
 def next_step(state: TableState | None, share: Share, expected_id: str | None) -> Step:
     """What to do with a table in this state, given the share of the next batch in its chain."""
-    if state is None and share.is_new and not share.previous:
+    if state is None and share.is_new and not share.previous and not share.is_emptied:
         return Create()
-    if why := another(state, share.previous, expected_id):
+    if why := another(state, share.batch if state is None and share.is_emptied else share.previous, expected_id):
         return why
     assert state is not None
     if state.carried >= share.batch:

@@ -33,6 +33,7 @@ class TableAccount:
     version: int
     carried: int
     batches: tuple[int, ...]  # of this app, as the log lists them, oldest first
+    relanded: frozenset[int]  # those that came with other files than the ledger lists, because those had vanished
     since: int  # the oldest version that the log still tells about
     rewritten: str  # the newest operation that moved or removed rows of earlier batches; empty if none
     restored: bool  # somebody took the table back since the newest of these batches
@@ -60,6 +61,7 @@ def account(location: str, app: str, options: Mapping[str, str]) -> TableAccount
         version=handle.version(),
         carried=handle.transaction_version(transaction(app)) or 0,
         batches=tuple(int(commit["penstock.batch"]) for commit in reversed(ours)),
+        relanded=frozenset(int(commit["penstock.batch"]) for commit in ours if commit.get("penstock.relanded")),
         since=min((int(commit["version"]) for commit in history), default=0),
         rewritten=f"{moved[0]['operation']} in version {moved[0]['version']}" if moved else "",
         restored=any(commit["operation"] == "RESTORE" for commit in since_ours),

@@ -153,8 +153,8 @@ class DeltaTable:
 
 
 def relative(uri: str, location: str) -> str:
-    """A data file's path inside its table."""
-    return uri.removeprefix("file://").removeprefix(location.removeprefix("file://")).lstrip("/")
+    """A data file's path inside its table: what follows the table's own folders, which may be escaped in a URI."""
+    return uri.removeprefix("file://").split("/", location.removeprefix("file://").count("/") + 1)[-1]
 
 
 def _newest_first(handle: deltalake.DeltaTable) -> Iterator[dict[str, Any]]:
@@ -180,6 +180,7 @@ def _properties(share: Share) -> CommitProperties:
     told = {
         "penstock.app": share.app,
         "penstock.batch": share.batch,
+        **({"penstock.relanded": True} if share.is_relanded else {}),
         "penstock.manifest": json.dumps(share.manifest, separators=(",", ":")),
     }
     return CommitProperties(custom_metadata=told, max_commit_retries=0, app_transactions=ids)
