@@ -11,7 +11,6 @@ import pytest
 
 from penstock.catalog import LETTERS, Catalog, ledger_location, storage_opener, storage_options
 from penstock.contracts import File
-from penstock.errors import PenstockError
 from penstock.formats.json import JsonFormat
 from penstock.messages import RESCUED, SOURCE_COLUMNS
 from penstock.pipeline import Pipeline
@@ -253,11 +252,14 @@ def test_existing_table_is_taken_over_as_it_is(open_catalog: Open, tmp_path: Pat
     assert "order" in catalog.existing
 
 
-def test_existing_table_that_cannot_be_written_stops_the_app(open_catalog: Open, tmp_path: Path) -> None:
+def test_existing_table_that_cannot_be_written_or_read_stops_nobody_else(open_catalog: Open, tmp_path: Path) -> None:
+    """Its batches are decided all the same, and wait in its own line."""
     made(tmp_path, "order", ONE).alter.add_constraint({"positive": "a > 0"})
-    with pytest.raises(PenstockError, match="table 'order'") as refused:
-        open_catalog().grow({"order": ONE})
-    assert refused.value.code == "table.unwritable"
+    made(tmp_path, "cart", ONE)
+    (tmp_path / "lake/cart/_delta_log/00000000000000000000.json").write_text("torn")
+    grown = open_catalog().grow({"order": ONE, "cart": ONE, "page": ONE})
+    assert set(grown.targets) == {"order", "cart", "page"}
+    assert not grown.refused
 
 
 def test_found_table_says_what_its_type_looks_like(open_catalog: Open, tmp_path: Path) -> None:

@@ -195,6 +195,21 @@ def test_entry_that_vanished_stops_everything(storage: Storage, tmp_path: Path, 
     assert "backup" in damage.value.remedy
 
 
+def test_entry_that_is_cut_off_is_named_and_stops_everything(storage: Storage, tmp_path: Path) -> None:
+    filled(storage, claim(1), batch(2))
+    path = tmp_path / "ledger" / f"{2:020d}.json"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(PenstockError, match=r"entry 2 .* cannot be read") as damage:
+        Ledger(storage).head()
+    assert damage.value.code == "ledger.damaged"
+
+
+def test_damaged_hint_is_as_good_as_none(storage: Storage, tmp_path: Path) -> None:
+    filled(storage, claim(1), batch(2)).note(2, Known())
+    (tmp_path / "hint.json").write_text('{"num')
+    assert Ledger(storage).head() == batch(2)
+
+
 # --- stripping -----------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from penstock.contracts import File, Shape, Share, Table, TableState
-from penstock.errors import Transient
+from penstock.errors import TableRefused, Transient
 from penstock.landing.recipe import Target
 from penstock.messages import DEAD_LETTERS, RESCUED, SOURCE_COLUMNS
 from penstock.pipeline import Pipeline, TableSpec
@@ -154,7 +154,7 @@ class Catalog:
         until it can, and only they."""
         try:
             return self.open(name).state()
-        except Transient:
+        except (Transient, TableRefused):
             return None
 
     def _limited(self, target: Target) -> Target:

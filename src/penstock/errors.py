@@ -89,7 +89,8 @@ class ConfigError(PenstockError):
 
 def in_one_line(cause: BaseException) -> str:
     """A foreign error's text without line breaks and colours. Its last words often say the most."""
-    steps = re.split(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*", str(cause))
+    told = re.split(r"\n\s*(?:stack )?backtrace:|\n\s*0: ", str(cause), maxsplit=1, flags=re.IGNORECASE)[0]
+    steps = re.split(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*", told)
     return " ".join(": ".join(steps).split())[:500]
 
 
@@ -219,9 +220,10 @@ def parked_tables(parked: Mapping[str, str]) -> PenstockError:
 
 
 def landing_failed(cause: str) -> PenstockError:
-    return PenstockError(
-        "engine.landing-failed", f"the landing job failed: {cause}", "nothing of this batch was written"
-    )
+    remedy = "nothing of this batch was decided; run again when the cause is gone"
+    if "No module named" in cause:
+        remedy = "the workers' Python lacks it: let PYSPARK_PYTHON name the Python that penstock is installed in"
+    return PenstockError("engine.landing-failed", f"the landing job failed: {cause}", remedy)
 
 
 def spark_gone(cause: object) -> PenstockError:

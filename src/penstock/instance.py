@@ -99,7 +99,7 @@ class Instance:
         for name in sorted({*heads, *self.catalog.folders(), LETTERS}):
             try:
                 state = self.catalog.open(name).state()
-            except Transient:
+            except (Transient, TableRefused):
                 if last is None:  # it may carry batches of a ledger that is lost
                     raise
                 continue  # what it carries is known from the ledger, and looked at again before it is written

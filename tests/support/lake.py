@@ -27,3 +27,9 @@ def rows(table: Path | str, columns: str = "*", where: str = "true") -> list[dic
 
 def count(table: Path | str, where: str = "true") -> int:
     return int(rows(table, "count(*) as n", where)[0]["n"])
+
+
+def plan(table: Path | str, where: str) -> str:
+    """What the engine did to answer a question: among others, how many files it opened."""
+    asked = f"explain analyze select * from delta_scan('{table}') where {where}"
+    return str(_connection().cursor().execute(asked).fetchall()[0][1])

@@ -63,15 +63,11 @@ def test_column_that_must_not_be_null_is_so_in_delta() -> None:
     assert b["type"]["fields"][0]["nullable"] is False
 
 
-def test_only_columns_with_json_text_in_them_are_noted() -> None:
-    schema = columns({"a": "string", "b": "json", "c": "struct<d: array<json>>", "e": "map<string, json>"})
-    assert [field["metadata"] for field in described(schema)] == [
-        {},
-        {WRITTEN: "json"},
-        {WRITTEN: "struct<d: array<json>>"},
-        {WRITTEN: "map<string, json>"},
-    ]
-    assert [inner["metadata"] for inner in described(schema)[2]["type"]["fields"]] == [{}]
+def test_only_fields_that_are_json_text_are_noted_each_by_itself() -> None:
+    schema = columns({"a": "string", "b": "json", "c": "struct<d: array<json>, e: long>", "f": "map<string, json>"})
+    found = described(schema)
+    assert [field["metadata"] for field in found] == [{}, {WRITTEN: "json"}, {}, {WRITTEN: "map<string, json>"}]
+    assert [inner["metadata"] for inner in found[2]["type"]["fields"]] == [{WRITTEN: "array<json>"}, {}]
 
 
 # --- tables that others changed ------------------------------------------------------------------

@@ -75,8 +75,8 @@ def test_corpus_is_worth_its_name() -> None:
 
 
 def _is_safe(name: str) -> bool:
-    """One segment of signs that no file system, glob or shell reads as anything but a name."""
-    return len(name) <= LONGEST and re.fullmatch(r"[A-Za-z0-9%~-][A-Za-z0-9._%~-]*", name) is not None
+    """One segment of signs that no file system, glob, shell or URL reads as anything but a name."""
+    return len(name) <= LONGEST and re.fullmatch(r"[A-Za-z0-9@-][A-Za-z0-9._@-]*", name) is not None
 
 
 @settings(deadline=None)
@@ -136,6 +136,11 @@ def test_type_that_looks_like_an_escaped_one_has_another_table() -> None:
 def test_signs_that_look_alike_are_different_types() -> None:
     alike = ["é", "e\u0301", "\ud83d\ude00", "\U0001f600", "a/b", "a\u2215b", "a", "\u0430"]
     assert len({table_name(type) for type in alike}) == len(alike)
+
+
+@pytest.mark.parametrize("folder", ["a b", "someone@AB.org", "x@2", "@@", "caf\u00e9", "%2F", "a@2f"])
+def test_folder_of_somebody_else_has_no_type_that_would_take_it_for_its_own(folder: str) -> None:
+    assert table_name(type_name(folder)) != folder
 
 
 # --- impossible ----------------------------------------------------------------------------------

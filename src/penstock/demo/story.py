@@ -84,7 +84,7 @@ route:
 tables:
   base: {folder.absolute()}/lake
   types:
-    order.v1: {{partition_by: [date]}}
+    order.v1: {{partition_by: [date], schema: {{amount: double}}}}
 dead_letters: {folder.absolute()}/lake/dead_letters
 batch: {{latency: 2s, messages: 20000}}
 """
@@ -126,7 +126,7 @@ def _farewell(folder: Path, console: Console) -> None:
     console.print("[bold]Nothing is left running.[/] What to try next:", highlight=False)
     for line in (
         f"penstock audit {folder}/shop.yaml                the proof again, without broker or Spark",
-        "penstock demo                                    it goes on where it stopped; kill it half-way",
+        f"penstock demo --folder {folder}                it goes on where it stopped; kill it half-way",
         f"cat {folder}/lake/_penstock/shop/ledger/*.json    what was decided, batch by batch",
         f"python -c 'from deltalake import DeltaTable as T; print(T(\"{folder}/lake/order.v1\").count())'",
     ):

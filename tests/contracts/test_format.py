@@ -1,0 +1,244 @@
+"""What every format must keep, run over all of them: every message in one place, two ways to the same rows."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.arrow import arrow_schema
+from penstock.contracts import Format, Reader, Shape, Shapes
+from penstock.formats.json import JsonFormat
+from penstock.messages import Details, Messages, Sorted
+from penstock.schema import Struct, columns, extended, written
+
+
+@dataclass(frozen=True)
+class Written:
+    """A format, how messages are written in it, and bytes that mean nothing in it."""
+
+    format: Format
+    write: Callable[[Mapping[str, Any]], bytes]
+    broken: Sequence[bytes]
+    is_columnar: bool  # does it make columns of ordinary messages, or decline?
+
+
+def _json(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message).encode()
+
+
+FORMATS = {
+    "json": Written(JsonFormat(), _json, [b"", b"{", b"[1]", b"null", b"\xff\xfe", b'{"type":"order"} {}'], True),
+}
+
+COLUMNS = {"type": "string", "n": "long", "who": "struct<name: string, age: long>", "tags": "array<string>"}
+ORDER: Mapping[str, Any] = {"type": "order", "n": 1, "who": {"name": "ada", "age": 36}, "tags": ["a", "b"]}
+PAGE: Mapping[str, Any] = {"type": "page", "n": 2}
+FITTING = [ORDER, {"type": "order"}, {"type": "order", "n": None, "tags": []}, {"type": "order", "who": {"age": 1}}]
+KINDS: list[Mapping[str, Any]] = [
+    *FITTING,
+    PAGE,
+    {"type": "page", "n": 2, "more": True},  # what it has more goes to `_rescued`
+    {"type": "order", "n": "many"},  # does not fit
+    {"type": "order", "who": {"name": 1}},
+    {"type": "order", "new": 1.5},  # needs a column
+    {"type": "order", "who": {"city": "Turin"}},
+    {"type": "never seen", "n": 3},
+    {"type": "spam", "n": 4},  # is not wanted
+    {"type": "banned", "n": 5},  # may not have a table
+    {"n": 6},  # has no type
+    {"type": 7},
+]
+
+SHAPES = Shapes(
+    {"order": Shape(columns(COLUMNS)), "page": Shape(columns({"type": "string", "n": "long"}), "rescue")},
+    field="type",
+    allow="^(order|page|never|banned)",
+    refused={"banned": ("type.limit", "there is no room")},
+)
+
+
+@pytest.fixture(params=FORMATS)
+def written_as(request: pytest.FixtureRequest) -> Written:
+    return FORMATS[request.param]
+
+
+def _run(values: Sequence[bytes]) -> Messages:
+    nothing = Details(None, (), None)
+    return Messages("topic", "0", np.arange(len(values)), pa.array(values, pa.binary()), lambda _: nothing)
+
+
+def _binary(written_as: Written, messages: Sequence[Mapping[str, Any]]) -> pa.BinaryArray:
+    return pa.array([written_as.write(message) for message in messages], pa.binary())
+
+
+def _places(found: Sorted) -> Counter[int]:
+    """How often every message was put somewhere."""
+    listed = [*found.clean.values(), *found.waiting.values(), found.filtered]
+    at = Counter(int(index) for indices in listed for index in indices)
+    at.update(row.at for rows in found.rows.values() for row in rows)
+    at.update(reject.at for reject in found.rejects)
+    return at
+
+
+def _one_by_one(reader: Reader, type: str, values: pa.BinaryArray, shape: Shape) -> list[dict[str, Any]]:
+    """Rows of the reference path, as a table would hold them; nothing may be rejected."""
+    found = reader.rows(type, values)
+    assert found.rejects == []
+    assert [row.at for row in found.rows[type]] == list(range(len(values)))
+    made: list[dict[str, Any]] = pa.RecordBatch.from_pylist(
+        [row.values for row in found.rows[type]], arrow_schema(shape.schema)
+    ).to_pylist()
+    return made
+
+
+# --- every message is in one place ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(chosen=st.lists(st.integers(0, 200), max_size=150))
+@settings(max_examples=40, deadline=None)
+def test_every_message_is_in_exactly_one_place(name: str, chosen: list[int]) -> None:
+    written_as = FORMATS[name]
+    choices = [*map(written_as.write, KINDS), *written_as.broken]
+    values = [choices[number % len(choices)] for number in chosen]
+
+    found = written_as.format.reader(SHAPES).sort(_run(values), None)
+
+    assert _places(found) == Counter(range(len(values)))
+
+
+def test_every_kind_of_message_is_where_it_belongs_however_many_there_are(written_as: Written) -> None:
+    values = [*map(written_as.write, KINDS), *written_as.broken] * 50
+
+    found = written_as.format.reader(SHAPES).sort(_run(values), None)
+
+    assert _places(found) == Counter(range(len(values)))
+    assert {type: len(at) for type, at in found.waiting.items()} == {"order": 100, "never seen": 50}
+    assert len(found.filtered) == 50
+    rows = Counter({type: len(at) for type, at in found.clean.items()})
+    rows.update({type: len(made) for type, made in found.rows.items()})
+    assert rows == {"order": 50 * len(FITTING), "page": 100}
+    assert len(found.rejects) == 50 * (5 + len(written_as.broken))
+    assert all(reject.stage and reject.code and reject.text for reject in found.rejects)
+
+
+def test_type_that_the_route_knows_needs_no_field(written_as: Written) -> None:
+    values = [written_as.write({"n": 1}), written_as.write({"n": 2}), written_as.broken[0], written_as.broken[1]]
+    shapes = replace(SHAPES, field=None)
+
+    found = written_as.format.reader(shapes).sort(_run(values), ["order", "never", "spam", "order"])
+
+    assert _places(found) == Counter(range(4))
+    assert [row.at for row in found.rows.get("order", [])] + found.clean.get("order", np.empty(0)).tolist() == [0]
+    assert found.waiting["never"].tolist() == [1]
+    assert found.filtered.tolist() == [2]
+    assert [reject.at for reject in found.rejects] == [3]
+
+
+def test_nothing_is_sorted_into_nothing(written_as: Written) -> None:
+    assert _places(written_as.format.reader(SHAPES).sort(_run([]), None)) == Counter()
+
+
+# --- two ways to the same rows -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("type", ["order", "page"])
+def test_columns_and_rows_agree(written_as: Written, type: str) -> None:
+    fitting = [message for message in [*FITTING, PAGE] * 20 if message["type"] == type]
+    values = _binary(written_as, fitting)
+    reader, shape = written_as.format.reader(SHAPES), SHAPES.types[type]
+
+    made = reader.columns(type, values)
+
+    assert (made is not None) == written_as.is_columnar
+    assert made is None or made.schema == arrow_schema(shape.schema)
+    assert made is None or made.to_pylist() == _one_by_one(reader, type, values, shape)
+
+
+def test_rows_hold_what_the_messages_said(written_as: Written) -> None:
+    values = _binary(written_as, FITTING)
+
+    rows = _one_by_one(written_as.format.reader(SHAPES), "order", values, SHAPES.types["order"])
+
+    assert rows[0] == ORDER
+    assert [row["n"] for row in rows] == [1, None, None, None]
+    assert rows[2]["tags"] == []
+    assert rows[3]["who"] == {"name": None, "age": 1}
+
+
+def test_rows_of_bad_messages_are_rejects_beside_the_good_ones(written_as: Written) -> None:
+    values = pa.array([written_as.write(ORDER), written_as.broken[1], written_as.write(KINDS[6])], pa.binary())
+
+    found = written_as.format.reader(SHAPES).rows("order", values)
+
+    assert [row.at for row in found.rows["order"]] == [0]
+    assert [reject.at for reject in found.rejects] == [1, 2]
+
+
+# --- columns that are not there yet --------------------------------------------------------------
+
+
+def test_nothing_seen_means_no_columns(written_as: Written) -> None:
+    reader = written_as.format.reader(SHAPES)
+
+    assert reader.infer("never seen", _binary(written_as, [])) == Struct()
+    assert reader.infer("order", _binary(written_as, [])) == Struct()
+
+
+def test_columns_of_a_new_type_are_those_of_all_its_messages_so_far(written_as: Written) -> None:
+    reader = written_as.format.reader(SHAPES)
+
+    first = reader.infer("never seen", _binary(written_as, [{"n": 1}, {"who": {"name": "ada"}}]))
+    second = reader.infer("never seen", _binary(written_as, [{"who": {"age": 1}, "tags": ["a"]}]))
+
+    assert written(first) == {"n": "long", "who": "struct<name: string>"}
+    assert written(second) == {"n": "long", "tags": "array<string>", "who": "struct<age: long, name: string>"}
+
+
+def test_known_type_is_seen_to_lack_only_what_it_lacks(written_as: Written) -> None:
+    messages: list[Mapping[str, Any]] = [
+        {"type": "order", "n": 1, "new": 1.5},
+        {"type": "order", "who": {"name": "ada", "city": "Turin"}},
+    ]
+
+    seen = written_as.format.reader(SHAPES).infer("order", _binary(written_as, messages))
+
+    assert written(seen) == {"new": "double", "who": "struct<city: string>"}
+
+
+def test_messages_wait_no_more_once_their_columns_are_there(written_as: Written) -> None:
+    waiting = [message for message in KINDS if "new" in message or "city" in message.get("who", {})] * 40
+    values = [written_as.write(message) for message in waiting]
+    seen = written_as.format.reader(SHAPES).infer("order", pa.array(values, pa.binary()))
+    order = SHAPES.types["order"]
+    grown = replace(SHAPES, types={"order": replace(order, schema=extended(order.schema, seen))})
+
+    found = written_as.format.reader(grown).sort(_run(values), None)
+
+    assert found.waiting == {}
+    assert found.rejects == []
+    assert _places(found) == Counter(range(len(values)))
+
+
+# --- on its way to a worker ----------------------------------------------------------------------
+
+
+def test_format_and_shapes_travel_to_workers_and_work_the_same_there(written_as: Written) -> None:
+    format, shapes = pickle.loads(pickle.dumps((written_as.format, SHAPES)))
+    values = [*map(written_as.write, KINDS), *written_as.broken]
+
+    there, here = (f.reader(s).sort(_run(values), None) for f, s in ((format, shapes), (written_as.format, SHAPES)))
+
+    assert there.rejects == here.rejects
+    assert {type: at.tolist() for type, at in there.clean.items()} == {t: at.tolist() for t, at in here.clean.items()}
+    assert there.waiting.keys() == here.waiting.keys()

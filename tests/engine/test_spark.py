@@ -1,0 +1,131 @@
+"""Landing on a real Spark: the session that is there, retries, and a JVM that dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock import Until, load, run
+from penstock.engine.session import jvm_pid, open_context
+from penstock.engine.spark import SparkEngine
+from penstock.errors import PenstockError
+from penstock.pipeline import Spark
+from tests.support.lake import count
+from tests.support.pipelines import write_pipeline
+from tests.support.process import Process, eventually
+from tests.support.topics import Topics
+
+pytestmark = pytest.mark.timeout(200)
+
+
+def _listening(pids: set[int]) -> dict[str, str]:
+    """Where these processes listen: address and port, as the kernel writes them, by socket."""
+    inodes = {
+        target.removeprefix("socket:[").rstrip("]")
+        for pid in pids
+        for target in _links(Path(f"/proc/{pid}/fd"))
+        if target.startswith("socket:[")
+    }
+    found = {}
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:  # 0A: it listens
+                found[fields[9]] = fields[1]
+    return found
+
+
+def _links(folder: Path) -> Iterator[str]:
+    for link in folder.iterdir():
+        try:
+            yield str(link.readlink())
+        except OSError:
+            continue
+
+
+def _group(leader: int) -> set[int]:
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getsid(int(process.name)) == leader:
+                found.add(int(process.name))
+        except ProcessLookupError:
+            continue
+    return found
+
+
+def test_session_that_exists_is_used_as_it_is_and_left_running(
+    topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # as who starts a session of their own must do
+    session = SparkSession.builder.master("local[1]").appName("mine").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        settings = dict(session.sparkContext.getConf().getAll())
+        topic = topics.create()
+        topics.produce(topic, [json.dumps({"type": "event", "n": n}).encode() for n in range(10)])
+
+        run(load(write_pipeline(tmp_path, topics.servers, topic)), until=Until(caught_up=True), spark=session)
+
+        assert count(tmp_path / "lake" / "event") == 10
+        assert dict(session.sparkContext.getConf().getAll()) == settings
+        assert session.range(3).count() == 3
+    finally:
+        session.stop()
+
+
+def test_everything_listens_on_loopback_only(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create()
+    topics.produce(topic, [b'{"type": "event", "n": 1}'])
+    running = Process("run", write_pipeline(tmp_path, topics.servers, topic, latency="100ms"))
+    eventually(lambda: (tmp_path / "lake/event/_delta_log").exists())
+
+    places = _listening(_group(running.pid))
+    running.signal(signal.SIGTERM)
+
+    assert running.wait(60).status == 0
+    assert places, "Spark listens somewhere"
+    loopback = ("0100007F:", "0000000000000000FFFF00000100007F:", "00000000000000000000000001000000:")
+    assert [place for place in places.values() if not place.startswith(loopback)] == []
+
+
+def test_jvm_that_dies_is_noticed_within_seconds(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create()
+    topics.produce(topic, [b'{"type": "event", "n": 1}'])
+    running = Process("run", write_pipeline(tmp_path, topics.servers, topic, latency="100ms"))
+    eventually(lambda: (tmp_path / "lake/event/_delta_log").exists())
+    (jvm,) = [pid for pid in _group(running.pid) if Path(f"/proc/{pid}/comm").read_text() == "java\n"]
+
+    os.kill(jvm, signal.SIGKILL)
+    died = time.monotonic()
+    ended = running.wait(30)
+
+    assert ended.status == 1
+    assert "engine.spark-gone" in ended.err
+    assert time.monotonic() - died < 5
+
+
+def test_master_that_makes_no_sense_is_told_in_a_sentence() -> None:
+    engine = SparkEngine(lambda: open_context("test", Spark(master="nowhere://x")))
+
+    with pytest.raises(PenstockError, match=r"nowhere://x.*\n.*--master") as refused:
+        _ = engine.cores
+
+    assert refused.value.code == "engine.no-spark"
+
+
+def test_process_of_the_jvm_is_known_only_where_we_started_it() -> None:
+    context = open_context("test", Spark(master="local[1]"))
+    try:
+        pid = jvm_pid(context)
+        assert pid is not None
+        assert Path(f"/proc/{pid}/comm").read_text() == "java\n"
+    finally:
+        context.stop()
