@@ -29,7 +29,7 @@ demo: $(READY) ## a real topic, landed in real tables, accounted for
 	@$(BIN)/penstock demo
 
 test: $(READY) ## everything, with real Kafka, real Spark and real tables
-	@$(BIN)/python -m pytest tests
+	@$(BIN)/python -m pytest tests --numprocesses auto --dist worksteal
 
 check: $(READY) ## style, types, layers
 	@$(BIN)/ruff format --check .

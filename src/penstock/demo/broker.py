@@ -22,6 +22,16 @@ LOCK = Path(__file__).with_name("kafka.lock")
 _JVM = ["-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
 READY_WITHIN = 90.0
 
+# Runs a command that ends with us, however we end: then our end of the pipe that it reads from is closed.
+_TIED = """
+exec 3<&0
+trap : TERM
+"$@" </dev/null 3<&- & child=$!
+(cat <&3 >/dev/null; kill -9 $child) & watch=$!
+while kill -0 $child 2>/dev/null; do wait $child; done
+kill -9 $watch 2>/dev/null
+"""
+
 
 def free_port() -> int:
     with socket.socket() as probe:
@@ -64,9 +74,9 @@ class LocalBroker:
 
     def _run(self, jars: Path, *arguments: str) -> subprocess.Popen[bytes]:
         log = (self.folder / "broker.log").open("ab")
-        command = [java(), *_JVM, "-cp", f"{jars}/*", *arguments]
+        command = ["sh", "-c", _TIED, "sh", java(), *_JVM, "-cp", f"{jars}/*", *arguments]
         # A session of its own: Ctrl-C reaches us, and we stop it in our own time.
-        return subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+        return subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.PIPE, start_new_session=True)
 
     def _properties(self) -> dict[str, str]:
         here, controller = f"PLAINTEXT://{self.servers}", f"127.0.0.1:{self._controller}"
@@ -114,11 +124,11 @@ class LocalBroker:
         if self._process is None:
             return
         if self._process.poll() is None:
-            os.kill(self._process.pid, how)
+            os.killpg(self._process.pid, how)
             try:
                 self._process.wait(20)
             except subprocess.TimeoutExpired:
-                self._process.kill()
+                os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
         self._process = None
 

@@ -66,7 +66,9 @@ def _fill(conf: SparkConf, defaults: Mapping[str, str]) -> None:
 def _local(master: str) -> dict[str, str]:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     log4j = quote(str(Path(__file__).with_name("log4j2.properties")))
-    options = f"-Dlog4j2.configurationFile=file://{log4j} -XX:+ExitOnOutOfMemoryError -XX:+UseSerialGC"
+    # No row goes through this JVM: it is started often, and never has much to do.
+    light = "-XX:+ExitOnOutOfMemoryError -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    options = f"-Dlog4j2.configurationFile=file://{log4j} {light}"
     found = {**_LOOPBACK, "spark.driver.extraJavaOptions": options}
     if master.startswith("local-cluster"):
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
