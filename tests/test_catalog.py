@@ -11,6 +11,7 @@ import pytest
 
 from penstock.catalog import LETTERS, Catalog, ledger_location, storage_opener, storage_options
 from penstock.contracts import File
+from penstock.errors import ConfigError
 from penstock.formats.json import JsonFormat
 from penstock.messages import RESCUED, SOURCE_COLUMNS
 from penstock.pipeline import Pipeline
@@ -79,6 +80,13 @@ def test_folders_that_could_be_tables_are_told(open_catalog: Open, tmp_path: Pat
     assert open_catalog(letters=str(tmp_path / "letters")).folders() == ["dead_letters", "order.v1", "page"]
 
 
+def test_folder_that_only_ends_like_the_letters_could_be_a_table(open_catalog: Open, tmp_path: Path) -> None:
+    (tmp_path / "lake" / "errors").mkdir(parents=True)
+    for elsewhere in (f"{tmp_path}/lake/other/errors", f"{tmp_path}/lake2/errors"):
+        assert open_catalog(letters=elsewhere).folders() == ["errors"]
+    assert open_catalog(letters=f"{tmp_path}/lake/Errors").folders() == []
+
+
 def test_files_that_are_not_there_are_told_by_table(open_catalog: Open, tmp_path: Path) -> None:
     (tmp_path / "lake" / "order").mkdir(parents=True)
     (tmp_path / "lake" / "order" / "1.parquet").write_bytes(b"")
@@ -125,6 +133,53 @@ def test_declared_type_has_its_columns_before_any_message(open_catalog: Open) ->
 
 
 @pytest.mark.parametrize(
+    ("types", "code"),
+    [
+        ({"dead_letters": {"schema": {"a": "long"}}}, "config.reserved-type"),
+        ({"Dead_Letters": {"evolve": "freeze"}}, "config.reserved-type"),
+        ({"order": {"schema": {"a": "long"}}, "Order": {"schema": {"a": "long"}}}, "config.reserved-type"),
+        ({"order": {"schema": {"a": "long", "A": "long"}}}, "config.reserved-column"),
+        ({"order": {"schema": {"a": "long", "_Position": "long"}, "source_columns": True}}, "config.reserved-column"),
+    ],
+)
+def test_configured_type_that_could_have_no_table_of_its_own_is_refused_at_once(
+    open_catalog: Open, types: dict[str, Any], code: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        open_catalog(types=types)
+    assert (caught.value.code, caught.value.exit_status) == (code, 2)
+    assert f"tables.types.{list(types)[-1]}" in str(caught.value)
+
+
+def test_all_types_that_could_have_no_table_are_complained_about_together(open_catalog: Open) -> None:
+    with pytest.raises(ConfigError) as caught:
+        open_catalog(types={type: {} for type in ("dead_letters", "order", "Order", "x" * 201)})
+    assert len(caught.value.complaints) == 3
+
+
+@pytest.mark.parametrize("evolve", ["add", "rescue"])
+def test_names_of_penstocks_own_are_no_columns_of_a_new_type(open_catalog: Open, evolve: str) -> None:
+    catalog = open_catalog(defaults={"evolve": evolve, "source_columns": True})
+    seen = columns({"a": "long", "_Position": "string", "_source": "long", "_rescued": "long"})
+    found = shape(catalog, "order", seen)
+    assert found == {"a": "long"} | ({"_rescued": "long"} if evolve == "add" else {})
+
+
+def test_of_names_that_differ_only_in_case_one_becomes_a_column(open_catalog: Open) -> None:
+    catalog = open_catalog(types={"known": {"schema": {"foo": "long", "s": "struct<b: long>"}}})
+    seen = columns({"Foo": "long", "foo": "long", "s": "struct<B: long, C: long, c: long>"})
+    assert shape(catalog, "new", seen) == {"Foo": "long", "s": "struct<B: long, C: long>"}
+    assert shape(catalog, "known", seen) == {"foo": "long", "s": "struct<b: long, C: long>"}
+
+
+def test_of_names_that_differ_only_in_case_the_partition_column_stays(open_catalog: Open) -> None:
+    catalog = open_catalog(defaults={"partition_by": ["day"]}, types={"own": {"partition_by": ["day"]}})
+    seen = columns({"Day": "string", "a": "long", "day": "string"})
+    assert shape(catalog, "order", seen) == {"a": "long", "day": "string"}
+    assert shape(catalog, "own", columns({"Day": "string", "a": "long"})) == {"a": "long", "day": "string"}
+
+
+@pytest.mark.parametrize(
     ("type", "seen", "code"),
     [
         ("", ONE, "type.name"),
@@ -136,6 +191,7 @@ def test_declared_type_has_its_columns_before_any_message(open_catalog: Open) ->
         ("empty", Struct(), "schema.no-columns"),
         ("null", Struct((Field("a", NOTHING),)), "schema.no-columns"),
         ("wide", columns({"a": "long", "b": "long", "c": "long", "d": "long"}), "schema.too-many-columns"),
+        ("deep", columns({"a": "long", "b": "array<struct<c: long, d: long, e: long>>"}), "schema.too-many-columns"),
     ],
 )
 def test_type_that_may_not_have_a_table_is_refused(open_catalog: Open, type: str, seen: Schema, code: str) -> None:
@@ -196,6 +252,33 @@ def test_known_type_that_would_grow_too_wide_is_frozen_for_this_batch_only(open_
     catalog.settle(growth, ["order"])
     assert catalog.targets["order"].shape.evolve == "add"
     assert shape(catalog, "order", columns({"b": "long"})) == {"a": "long", "b": "long"}
+
+
+def test_column_that_somebody_else_added_meanwhile_keeps_its_type(open_catalog: Open, tmp_path: Path) -> None:
+    theirs = made(tmp_path, "order", ONE)
+    catalog = open_catalog()
+    catalog.know("order", catalog.open("order").state())
+    theirs.alter.add_columns(to_delta(columns({"price": "double", "note": "string"})).fields)
+    found = shape(catalog, "order", columns({"price": "long", "b": "long", "NOTE": "long"}))
+    assert found == {"a": "long", "price": "double", "note": "string", "b": "long"}
+
+
+def test_columns_that_a_table_has_already_are_never_too_many(open_catalog: Open, tmp_path: Path) -> None:
+    made(tmp_path, "order", columns({"a": "long", "b": "long", "c": "long"}))
+    catalog = open_catalog(max_columns=2)
+    assert catalog.grow({"order": ONE}).frozen == frozenset()
+    assert catalog.grow({"order": columns({"d": "long"})}).frozen == {"order"}
+
+
+@pytest.mark.parametrize("evolve", ["add", "freeze"])
+def test_column_that_is_declared_later_is_one_of_the_table_from_then_on(
+    open_catalog: Open, tmp_path: Path, evolve: str
+) -> None:
+    made(tmp_path, "order", columns({"a": "long"}))
+    schema = {"a": "string", "at": "timestamp not null"}
+    catalog = open_catalog(types={"order": {"schema": schema, "evolve": evolve}})
+    catalog.know("order", catalog.open("order").state())
+    assert written(catalog.targets["order"].shape.schema) == {"a": "long", "at": "timestamp"}
 
 
 # --- partitions ----------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given, settings
 
@@ -262,3 +264,25 @@ def test_columns_are_found_by_name() -> None:
     assert schema.get("b") == Field("b", STRING)
     assert schema.get("c") is None
     assert schema.without(["a", "c"]) == columns({"b": "string"})
+
+
+# --- looking for a field -------------------------------------------------------------------------
+
+
+def test_field_is_found_by_its_name_and_its_twin_in_any_case() -> None:
+    schema = columns({"a": "long", "B": "string"})
+    assert (schema.get("B"), schema.get("b"), "a" in schema, "A" in schema) == (schema.fields[1], None, True, False)
+    assert (schema.twin("b"), schema.twin("A"), schema.twin("c")) == (schema.fields[1], schema.fields[0], None)
+
+
+def test_schema_that_was_looked_into_is_still_the_same_value() -> None:
+    looked, fresh = columns({"a": "long"}), columns({"a": "long"})
+    assert looked.get("a")
+    assert looked.twin("A")
+    assert (looked, hash(looked), pickle.dumps(looked)) == (fresh, hash(fresh), pickle.dumps(fresh))
+    assert pickle.loads(pickle.dumps(looked)) == fresh
+
+
+def test_looking_for_fields_takes_time_with_their_number_not_with_its_square() -> None:
+    wide = Struct(tuple(Field(f"c{n}", LONG) for n in range(50_000)))
+    assert all(wide.get(field.name) is field for field in wide)

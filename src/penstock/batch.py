@@ -4,13 +4,15 @@ wait until the driver knew the columns of all of them."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from penstock.catalog import LETTERS, Catalog, Growth
 from penstock.contracts import File, ShortRead, Slice
-from penstock.errors import Transient
+from penstock.errors import PenstockError, Transient
 from penstock.landing.recipe import Landed, Piece, Recipe
 from penstock.landing.routing import WAITING, Routing, unpack
 from penstock.protocol.entry import Counts, Portion
@@ -70,7 +72,8 @@ class LandedBatch:
 
 def land_batch(slices: Sequence[Slice], engine: Engine, recipe: Recipe, catalog: Catalog) -> LandedBatch:
     """Land exactly these slices. Raises `ShortRead` if the source gave less, `Transient` if it was away."""
-    first = _run(engine, [[Piece(s) for s in task] for task in tasks(slices, engine.cores)], recipe)
+    discard = partial(_discard, catalog)
+    first = _run(engine, [[Piece(s) for s in task] for task in tasks(slices, engine.cores)], recipe, discard)
     if not covers([account.slice for landed in first for account in landed.accounts], slices):
         raise ShortRead("a task accounted for other positions than were planned")
     growth = catalog.grow(_seen(first))
@@ -80,12 +83,27 @@ def land_batch(slices: Sequence[Slice], engine: Engine, recipe: Recipe, catalog:
     second: list[Landed] = []
     if any(waiting):
         settled = replace(recipe, targets=growth.targets, refused=growth.refused, settled=True)
-        second = _run(engine, [pieces for pieces in waiting if pieces], settled)
+        second = _run(engine, [pieces for pieces in waiting if pieces], settled, discard)
         if sum(a.waiting for landed in first for a in landed.accounts) != sum(
             a.counts.read for landed in second for a in landed.accounts
         ):
             raise ShortRead("the messages that waited were not all there when they were read again")
-    return _together(first, second, growth)
+    landed = _together(first, second, growth)
+    _accounted(landed)
+    return landed
+
+
+def _accounted(landed: LandedBatch) -> None:
+    """Raise rather than decide a batch whose files do not hold what was counted."""
+    held = {name: sum(file.rows for file in files) for name, files in landed.files.items()}
+    dead = held.pop(LETTERS, 0)
+    if (sum(held.values()), dead) != (landed.total.rows, landed.total.dead):
+        raise PenstockError(
+            "landing.miscounted",
+            f"{landed.total.rows} rows and {landed.total.dead} dead letters were counted, "
+            f"the files hold {sum(held.values())} and {dead}",
+            "nothing was decided; this is a mistake in penstock or in a part of it: please report it",
+        )
 
 
 def reland(pieces: Sequence[Piece], engine: Engine, recipe: Recipe, name: str) -> list[File]:
@@ -94,14 +112,28 @@ def reland(pieces: Sequence[Piece], engine: Engine, recipe: Recipe, name: str) -
     return [file for answer in landed for file in answer.files.get(name, [])]
 
 
-def _run(engine: Engine, work: Sequence[Sequence[Piece]], recipe: Recipe) -> list[Landed]:
+def _run(
+    engine: Engine, work: Sequence[Sequence[Piece]], recipe: Recipe, discard: Callable[[Landed], None] | None = None
+) -> list[Landed]:
     landed = engine.land(work, recipe)
+    if any(answer.away or answer.short for answer in landed) and discard is not None:
+        for answer in landed:
+            discard(answer)
     for answer in landed:
         if answer.away:
             raise Transient("landing.away", answer.away)
         if answer.short:
             raise ShortRead(answer.short)
     return landed
+
+
+def _discard(catalog: Catalog, landed: Landed) -> None:
+    """Files of a job that failed, which nothing refers to or ever will: another attempt has others. While
+    one place refuses, attempts would otherwise fill the other places."""
+    for name, files in landed.files.items():
+        for place in (catalog.location(name), catalog.held(name)):
+            with suppress(PenstockError):
+                catalog.storage(place).delete([file.path for file in files])
 
 
 def _seen(landed: Sequence[Landed]) -> dict[str, Schema]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from penstock.contracts import File, Shape, Share, Table, TableState
-from penstock.errors import TableRefused, Transient
+from penstock.errors import Complaint, ConfigError, TableRefused, Transient
 from penstock.landing.recipe import Target
 from penstock.messages import DEAD_LETTERS, RESCUED, SOURCE_COLUMNS
+from penstock.new_columns import admitted, leaves
 from penstock.pipeline import Pipeline, TableSpec
 from penstock.schema import INT, JSON, LONG, STRING, Field, Scalar, Schema, Struct, Type, extended, settled
 from penstock.storage import Storage, absolute, child
@@ -57,6 +58,8 @@ class Catalog:
         self.targets: dict[str, Target] = {}  # type → its table
         self.existing: set[str] = set()  # names of tables that are there, or decided to be
         self.letters = Target(LETTERS, self.letters_location, Shape(DEAD_LETTERS, "freeze"), ("date",))
+        if complaints := self._complaints():
+            raise ConfigError(complaints)
         for type, spec in pipeline.tables.types.items():
             if spec.declared is not None:
                 self.targets[type] = self._target(type, spec.declared)
@@ -73,6 +76,10 @@ class Catalog:
     def open(self, name: str) -> Table:
         return self._open_table(self.location(name), self._pipeline.app, self.options)
 
+    def held(self, *name: str) -> str:
+        """Where files wait whose table's place could not be written."""
+        return child(self.ledger_location, "held", *name)
+
     def missing(self, name: str, files: Iterable[File]) -> list[str]:
         """Those of a table's files that are not there."""
         return self.storage(self.location(name)).missing([file.path for file in files])
@@ -84,9 +91,30 @@ class Catalog:
 
     def folders(self) -> list[str]:
         """Names under the base that could be tables of ours, whoever made them."""
-        reserved = self.letters_location.rpartition("/")[2] if self.letters_location.startswith(self.base) else ""
         found = self.storage(self.base).folders()
-        return [name for name in found if name != reserved and not name.startswith((".", "_"))]
+        return [name for name in found if not self._is_letters(name) and not name.startswith((".", "_"))]
+
+    def _is_letters(self, name: str) -> bool:
+        """Would a type's table be where the dead letters are? Some places do not tell case apart."""
+        return child(self.base, name).lower() == self.letters_location.lower()
+
+    def _complaints(self) -> list[Complaint]:
+        """Types that the configuration names and that could never have a table of their own."""
+        names: set[str] = set()
+        found = []
+        for type, spec in self._pipeline.tables.types.items():
+            try:
+                names.add(self._own_name(type, names).lower())
+            except _Refused as why:
+                text = f"it can have no table of its own: {why.text}"
+                remedy = "give the type another name, or the dead letters another table"
+                found.append(Complaint(f"tables.types.{type}", text, remedy, "config.reserved-type"))
+                continue
+            given = spec.declared or Struct()
+            if leaves(self._first_columns(type, given)) != leaves(given):
+                text = "its schema has a name that is penstock's own, or names that differ only in case"
+                found.append(Complaint(f"tables.types.{type}", text, "rename the column", "config.reserved-column"))
+        return found
 
     # --- what tables look like
 
@@ -145,9 +173,24 @@ class Catalog:
                 self.know(name, state)
                 known = self.targets[type]
         if known is None:
-            return self._limited(self._target(type, settled(seen)))
-        grown = extended(known.shape.schema, seen) if known.shape.evolve == "add" else known.shape.schema
-        return self._limited(replace(known, shape=replace(known.shape, schema=grown)))
+            return self._limited(self._target(type, self._first_columns(type, seen)))
+        if known.shape.evolve != "add":
+            return self._limited(known, leaves(known.shape.schema))
+        have = self._current(known)
+        grown = extended(have, admitted(seen, have, known.shape.reserved))
+        return self._limited(replace(known, shape=replace(known.shape, schema=grown)), leaves(have))
+
+    def _first_columns(self, type: str, seen: Schema) -> Schema:
+        """The columns of a new type; of names that differ only in case, the one it is partitioned by stays."""
+        spec, found = self._pipeline.tables.spec(type), settled(seen)
+        named = [name for name in spec.partition_by or () if name in found or self._is_explicit(type)]
+        return admitted(found, Struct(tuple(Field(name, STRING) for name in named)), self._reserved(spec))
+
+    def _current(self, known: Target) -> Schema:
+        """The columns of a known type, with those that somebody else gave its table meanwhile: what
+        messages bring for them must have their type, or the table could not take the files."""
+        state, have = self._look(known.name), known.shape.schema
+        return extended(have, admitted(state.schema, have, known.shape.reserved)) if state else have
 
     def _look(self, name: str) -> TableState | None:
         """A table that somebody else may have made. If it cannot be read or written, its batches wait
@@ -157,24 +200,30 @@ class Catalog:
         except (Transient, TableRefused):
             return None
 
-    def _limited(self, target: Target) -> Target:
+    def _limited(self, target: Target, had: int = 0) -> Target:
+        """The target, if its columns are not too many. Those that its table has already may be."""
         limit = self._pipeline.tables.max_columns
         if not target.shape.schema.fields:
             raise _Refused("schema.no-columns", "no message of this type has had a field with a value yet")
-        if len(target.shape.schema.fields) > limit:
+        if leaves(target.shape.schema) > max(limit, had):
             raise _Refused("schema.too-many-columns", f"the type has more than {limit} columns")
         return target
 
-    def _new_name(self, type: str, targets: Mapping[str, Target]) -> str:
+    def _own_name(self, type: str, names: Collection[str]) -> str:
+        """The name of a type's table, where these (in lower case) are taken."""
         try:
             name = table_name(type)
         except ValueError as why:
             raise _Refused("type.name", str(why)) from None
-        if child(self.base, name).lower() == self.letters_location.lower():
+        if self._is_letters(name):
             raise _Refused("type.reserved", "the type has the name of the dead-letter table")
-        names = {target.name.lower() for target in targets.values()}
         if name.lower() in names:
             raise _Refused("type.case-clash", "another type's name differs only in case")
+        return name
+
+    def _new_name(self, type: str, targets: Mapping[str, Target]) -> str:
+        names = {target.name.lower() for target in targets.values()}
+        name = self._own_name(type, names)
         if len(names) >= self._pipeline.tables.limit:
             raise _Refused("type.limit", f"there are {len(names)} tables, as many as tables.limit allows")
         return name
@@ -185,8 +234,11 @@ class Catalog:
         return self._placed(type, spec, schema, partition_by)
 
     def _placed(self, type: str, spec: TableSpec, columns: Schema, partition_by: tuple[str, ...]) -> Target:
+        """A type's table. What is declared beyond the columns that it has is added with its next batch,
+        under every policy."""
         name = table_name(type)
-        shape = Shape(columns, spec.evolve or "add", self._reserved(spec))
+        whole = extended(columns, admitted(spec.declared or Struct(), columns, self._reserved(spec)))
+        shape = Shape(whole, spec.evolve or "add", self._reserved(spec))
         return Target(name, self.location(name), shape, partition_by, bool(spec.source_columns))
 
     def _is_explicit(self, type: str) -> bool:

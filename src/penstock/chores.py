@@ -7,8 +7,9 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
+from penstock.contracts import Positions
 from penstock.crashpoints import reach
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, Transient
 from penstock.instance import Instance
 from penstock.protocol.entry import Entry
 
@@ -25,6 +26,7 @@ class Chores:
         self._published = self._hinted = self._stripped = 0
         self._publish_at = 0.0
         self._busy: set[str] = set()
+        self._untold = False  # nobody could be told where we are, and that was said
         self._parked: dict[str, str] = {}
 
     def decided(self, entry: Entry) -> None:
@@ -42,28 +44,34 @@ class Chores:
         now = self._around.crew.now()
         if now >= self._publish_at and (number := self._settled()) > self._published:
             self._publish_at = now + PUBLISH_EVERY
-            self._start("publish", partial(self._publish, number))
+            self._start("publish", partial(self._publish, number, self._ends[number]))
 
     def finish(self) -> None:
         """Leave things in order for the next start and for lag tools."""
-        for work in (self._instance.note, partial(self._publish, self._settled())):
+        settled = self._settled()
+        for work in (self._instance.note, partial(self._publish, settled, self._ends.get(settled, {}))):
             with suppress(PenstockError):
                 work()
 
     def _settled(self) -> int:
-        """The newest batch that every table took, parked ones aside."""
-        commits = self._instance.commits
-        waiting = [line.chain[0] for line in commits.lines.values() if line.chain and not commits.is_parked(line)]
-        limit = min(waiting, default=self._instance.head.number + 1)
-        return max((number for number in self._ends if number < limit), default=0)
+        """The newest batch that every table took, parked ones aside. What came before it is forgotten."""
+        limit = self._instance.commits.oldest or self._instance.head.number + 1
+        settled = max((number for number in self._ends if number < limit), default=0)
+        self._ends = {number: ends for number, ends in self._ends.items() if number >= settled}
+        return settled
 
-    def _publish(self, number: int) -> None:
+    def _publish(self, number: int, ends: Positions) -> None:
         if number <= self._published:
             return
         reach("publish.before")
-        self._instance.pipeline.source.publish(self._instance.pipeline.app, self._ends[number])
-        self._published = number
-        self._ends = {n: ends for n, ends in self._ends.items() if n >= number}
+        try:
+            self._instance.pipeline.source.publish(self._instance.pipeline.app, ends)
+        except Transient as why:
+            if not self._untold:
+                self._around.observer.waiting(why)
+            self._untold = True
+            raise
+        self._published, self._untold = number, False
 
     def _may_go(self, entry: Entry) -> bool:
         """Old enough, and every table it lists surely carries it, with its files."""

@@ -23,6 +23,7 @@ from penstock.protocol.entry import Entry, Known
 
 DEPTH = 4  # batches that may be decided before a table that is not parked has taken them
 SLOWEST_RETRY = 15.0
+CACHED = 64  # entries kept while chains are walked
 
 Missing = Callable[[str, Iterable[File]], list[str]]
 Reland = Callable[[Entry, str], list[File]]
@@ -45,6 +46,18 @@ class Line:
     reason: str = ""
     unproven: bool = False  # nobody has looked yet whether the files of the carried batch are there
     unseen: bool = False  # nor, since the start, whether it is still the table that was left
+
+    @property
+    def first(self) -> int | None:
+        """The batch that is next; looked at from other threads than the one that takes it away."""
+        try:
+            return self.chain[0]
+        except IndexError:
+            return None
+
+    @property
+    def waits(self) -> bool:
+        return bool(self.chain) or self.unproven
 
     def took(self, number: int) -> None:
         if self.chain and self.chain[0] == number:
@@ -79,7 +92,9 @@ class Commits:
             line = self._line(name)
             line.id = head.ids.get(name)
             state = states.get(name)
-            line.chain.extend(pending(head, name, state, self._entry))
+            line.chain = deque(pending(head, name, state, self.entry))
+            if len(self._entries) > CACHED:  # a table that was parked for long has a long chain
+                self._entries.clear()
             known = state is not None and line.id in (None, state.id)
             line.carried = max(head.carried.get(name, 0), state.carried if state is not None and known else 0)
             line.unproven = line.unseen = line.carried > 0
@@ -97,21 +112,33 @@ class Commits:
             self.lines[name] = Line(name, self._open(name))
         return self.lines[name]
 
-    def _entry(self, number: int) -> Entry:
-        if number not in self._entries:
-            self._entries[number] = self._ledger.entry(number)
-        return self._entries[number]
+    def entry(self, number: int) -> Entry:
+        """An entry of the ledger, read once while somebody needs it."""
+        found = self._entries.get(number)
+        if found is None:
+            found = self._entries[number] = self._ledger.entry(number)
+        return found
 
     def tend(self) -> None:
         """Start work on every table that has some and whose time has come. Anybody may call it."""
         with self._tending:
-            for line in list(self.lines.values()):
-                if (line.chain or line.unproven) and not line.busy and self._crew.now() >= line.retry_at:
+            for line in self._snapshot():
+                if line.waits and not line.busy and self._crew.now() >= line.retry_at:
                     line.busy = True
                     self._crew.spawn(partial(self._settle, line))
-            needed = {n for line in self.lines.values() for n in (*line.chain, line.carried if line.unproven else 0)}
-            for number in [number for number in self._entries if number not in needed]:
-                del self._entries[number]
+            self._forget()
+
+    def _forget(self) -> None:
+        """Keep the entries that are needed next. Those that a parked table will need are in the ledger."""
+        needed = {n for line in self._snapshot() for n in (line.first, line.carried if line.unproven else None)}
+        if not any(self.is_parked(line) for line in self._snapshot()):
+            needed |= {n for line in self._snapshot() for n in tuple(line.chain)[:DEPTH]}
+        for number in [number for number in tuple(self._entries) if number not in needed]:
+            self._entries.pop(number, None)
+
+    def _snapshot(self) -> list[Line]:
+        """The lines as they are now: others may add some meanwhile."""
+        return list(self.lines.values())
 
     # --- how the tables are doing
 
@@ -121,11 +148,7 @@ class Commits:
 
     @property
     def parked(self) -> dict[str, str]:
-        return {
-            name: line.reason
-            for name, line in self.lines.items()
-            if (line.chain or line.unproven) and self.is_parked(line)
-        }
+        return {line.name: line.reason for line in self._snapshot() if line.waits and self.is_parked(line)}
 
     def surely_carries(self, name: str, number: int) -> bool:
         """Was it read back that the table carries this batch, is the table well, are the files there?"""
@@ -137,28 +160,33 @@ class Commits:
     @property
     def busy(self) -> bool:
         """Does a table that is not parked still have something to take or to prove?"""
-        return any((line.chain or line.unproven) and not self.is_parked(line) for line in self.lines.values())
+        return any(line.waits and not self.is_parked(line) for line in self._snapshot())
 
     def behind(self, depth: int = DEPTH) -> bool:
         """Is a table that is not parked so many batches behind that deciding more must wait?"""
-        return any(len(line.chain) >= depth and not self.is_parked(line) for line in self.lines.values())
+        return any(len(line.chain) >= depth and not self.is_parked(line) for line in self._snapshot())
+
+    @property
+    def oldest(self) -> int | None:
+        """The oldest batch that a table which is not parked still has to take."""
+        return min((n for line in self._snapshot() if (n := line.first) and not self.is_parked(line)), default=None)
 
     @property
     def known(self) -> Known:
         """What this instance has seen of the tables."""
-        ids = {name: line.id for name, line in self.lines.items() if line.id is not None}
-        return Known(ids, {name: line.carried for name, line in self.lines.items()})
+        lines = self._snapshot()
+        return Known({line.name: line.id for line in lines if line.id}, {line.name: line.carried for line in lines})
 
     def next_retry(self) -> float:
         """Seconds until a table wants to be tended again."""
-        times = [line.retry_at for line in self.lines.values() if (line.chain or line.unproven) and not line.busy]
+        times = [line.retry_at for line in self._snapshot() if line.waits and not line.busy]
         return max(0.0, min(times, default=self._crew.now() + 60.0) - self._crew.now())
 
     # --- doing it
 
     def _settle(self, line: Line) -> None:
         try:
-            while line.chain or line.unproven:
+            while line.waits:
                 self._advance(line)
         except Exception as why:
             self._stumble(line, why)
@@ -171,7 +199,7 @@ class Commits:
             self._prove(line)
             return
         state = line.table.state()
-        entry = self._entry(line.chain[0])
+        entry = self.entry(line.chain[0])
         share = entry.share(line.name)
         match next_step(state, share, line.id):
             case Park(code, reason):
@@ -202,7 +230,7 @@ class Commits:
     def _prove(self, line: Line) -> None:
         """Is the newest carried batch really in the table? An operator may have taken the table back
         while nobody ran; a vacuum may strike between the look and the commit."""
-        files = self._entry(line.carried).tables[line.name].files or ()
+        files = self.entry(line.carried).tables[line.name].files or ()
         gone = self._missing(line.name, files)
         if gone or line.unseen:
             state = line.table.state()

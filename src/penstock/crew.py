@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Protocol
 
 
@@ -59,7 +60,8 @@ class Threads:
     def every(self, seconds: float, work: Callable[[], None]) -> None:
         def again() -> None:
             while not self._closed.wait(seconds):
-                work()
+                with suppress(Exception):  # it has its own way to tell; what matters is the next time
+                    work()
 
         threading.Thread(target=again, daemon=True, name="penstock-guard").start()
 

@@ -87,11 +87,17 @@ class ConfigError(PenstockError):
         return self.what
 
 
+def shown(text: str, limit: int = 200) -> str:
+    """Text that came from outside as a terminal may show it: cut, and control characters spelled out."""
+    cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
+
+
 def in_one_line(cause: BaseException) -> str:
     """A foreign error's text without line breaks and colours. Its last words often say the most."""
     told = re.split(r"\n\s*(?:stack )?backtrace:|\n\s*0: ", str(cause), maxsplit=1, flags=re.IGNORECASE)[0]
     steps = re.split(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*", told)
-    return " ".join(": ".join(steps).split())[:500]
+    return shown(" ".join(": ".join(steps).split()), 500)
 
 
 # --- configuration -------------------------------------------------------------------------------
@@ -123,7 +129,18 @@ def ledger_missing(app: str, ledger: str, tables: Sequence[str]) -> ConfigError:
         "ledger.missing",
         f"there is no ledger at {ledger}, but {', '.join(tables[:5])} already carr{'ies' if len(tables) == 1 else 'y'} "
         f"batches of app '{app}': starting afresh would double them",
-        "restore the ledger from a backup, point `ledger` at the right place, or choose another app name",
+        "point `ledger` at the right place, or put the newest copy of the ledger back: no older one will do. "
+        "If it is lost for good, choose another app name",
+    )
+
+
+def ledger_behind(app: str, table: str, carried: int, head: int) -> ConfigError:
+    return refused(
+        "ledger.behind",
+        f"table {table} carries batch {carried} of app '{app}', but the ledger ends with entry {head}: "
+        "it is an older copy, or another one",
+        "put the newest ledger back: on top of an older one, new batches would be taken for those that tables carry "
+        "already. If it is lost for good, give the pipeline another app name, which reads from its start policy",
     )
 
 
@@ -205,13 +222,13 @@ def too_many_dead_letters(
     return TooManyDeadLetters(
         "dead-letters.too-many",
         f"{share:.1%} of a batch of {read:,} messages would be dead letters (limit {limit:.1%}): {ranked}. "
-        f"First: {example}",
-        "nothing of this batch was written; correct the producer or the pipeline, or raise dead_letters.max_share",
+        f"First: {shown(example)}",
+        "nothing of this batch was decided; correct the producer or the pipeline, or raise dead_letters.max_share",
     )
 
 
 def parked_tables(parked: Mapping[str, str]) -> PenstockError:
-    lines = "".join(f"\n  {name}: {reason}" for name, reason in sorted(parked.items()))
+    lines = "".join(f"\n  {shown(name)}: {shown(reason, 500)}" for name, reason in sorted(parked.items()))
     return PenstockError(
         "tables.parked",
         f"everything was read and decided, but {len(parked)} table(s) did not take all of it yet:{lines}",
@@ -223,7 +240,7 @@ def landing_failed(cause: str) -> PenstockError:
     remedy = "nothing of this batch was decided; run again when the cause is gone"
     if "No module named" in cause:
         remedy = "the workers' Python lacks it: let PYSPARK_PYTHON name the Python that penstock is installed in"
-    return PenstockError("engine.landing-failed", f"the landing job failed: {cause}", remedy)
+    return PenstockError("engine.landing-failed", f"the landing job failed: {shown(cause, 500)}", remedy)
 
 
 def spark_gone(cause: object) -> PenstockError:

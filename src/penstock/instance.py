@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,19 +13,26 @@ from typing import TypeVar
 import msgspec
 
 from penstock.batch import Engine, LandedBatch, reland
-from penstock.catalog import LETTERS, Catalog, OpenStorage, OpenTable
+from penstock.catalog import Catalog, OpenStorage, OpenTable
 from penstock.commit import Commits
 from penstock.contracts import Bound, File, Identity, ShortRead, Slice, TableState
 from penstock.crashpoints import reach
 from penstock.crew import Crew
-from penstock.errors import Fenced, PenstockError, TableRefused, Transient, fenced, ledger_missing, refused
+from penstock.errors import (
+    Fenced,
+    PenstockError,
+    TableRefused,
+    Transient,
+    fenced,
+)
 from penstock.landing.recipe import Piece, Recipe
 from penstock.landing.routing import from_parquet, to_parquet
-from penstock.ledger import Hint, Ledger
+from penstock.ledger import Ledger
 from penstock.observe import Observer
 from penstock.pipeline import Pipeline
 from penstock.protocol.begin import Accepted, Beginning, beginning, same_stream
-from penstock.protocol.entry import Entry, Known, Place
+from penstock.protocol.entry import Counts, Entry, Known, Place
+from penstock.start import is_newest, look, seen, tables_moved_too
 
 T = TypeVar("T")
 
@@ -57,7 +64,7 @@ class Instance:
         self.catalog = Catalog(pipeline, around.open_table, around.open_storage)
         self.storage = self.catalog.storage(self.catalog.ledger_location)
         self.ledger = Ledger(self.storage)
-        self.commits = Commits(self.ledger, around.crew, self.catalog.open, self.catalog.missing, self._reland)
+        self.commits = Commits(self.ledger, around.crew, self.catalog.open, self._missing, self._reland)
         self.commits.park_after = pipeline.tables.park_after
         self.rival: Fenced | None = None
         self.head: Entry
@@ -70,52 +77,37 @@ class Instance:
         while True:
             last = self.patiently(self.ledger.head)
             source = self.patiently(self.pipeline.source.identity)
-            states = self.patiently(partial(self._states, last))
-            if last is None:
-                self._first_start(states)
+            states = self.patiently(partial(look, self.catalog, last))
+            if not self.patiently(partial(is_newest, self.ledger, self.pipeline.app, last, states)):
+                continue
             bounds: Mapping[str, Bound] = self.patiently(self.pipeline.source.bounds)
             begin = beginning(last, source, self._place(), bounds, self.accepted)
+            if last is not None and last.place != self._place():
+                tables_moved_too(self.catalog, last, states)
             try:
-                self._put_claim(last, source, begin, _seen(last, self.ledger.hint, states))
+                self._put_claim(last, source, begin, seen(last, self.ledger.hint, states))
             except Fenced:
                 continue  # another decided something meanwhile: look again, and claim after it
             break
         for name, state in states.items():
             self.catalog.know(name, state)
-        self.commits.recover(self.head, states)
-        for name, line in self.commits.lines.items():
-            if line.chain or states.get(name) is None:
-                newest = self.ledger.entry(self.head.heads[name])
-                self.catalog.expect(newest.share(name), name, states.get(name))
+        self.patiently(partial(self.commits.recover, self.head, states))
+        self.patiently(partial(self._remember, states))
         self.commits.tend()
         with suppress(PenstockError):  # nothing depends on a hint
             self.note()
 
-    def _states(self, last: Entry | None) -> dict[str, TableState | None]:
-        """One look at every table that is ours or could become ours. A first start is strict; later
-        on, a table that cannot be read or written is one table's trouble, and the others go on."""
-        heads = last.heads if last else {}
-        states = {}
-        for name in sorted({*heads, *self.catalog.folders(), LETTERS}):
-            try:
-                state = self.catalog.open(name).state()
-            except (Transient, TableRefused):
-                if last is None:  # it may carry batches of a ledger that is lost
-                    raise
-                continue  # what it carries is known from the ledger, and looked at again before it is written
-            if state is not None and state.unwritable and last is None:
-                raise refused(
-                    "table.unwritable",
-                    f"penstock cannot write to table '{name}': {state.unwritable}",
-                    "choose another base, or rewrite the table without it",
-                )
-            if state is not None or name in heads:
-                states[name] = state
-        return states
+    def _remember(self, states: Mapping[str, TableState | None]) -> None:
+        """Take over from the ledger what tables do not show: columns that were decided and not committed
+        yet, and how large messages are."""
+        for name, line in self.commits.lines.items():
+            if line.chain or states.get(name) is None:
+                self.catalog.expect(self.commits.entry(self.head.heads[name]).share(name), name, states.get(name))
+        if self.head.heads:
+            self._weigh(self.commits.entry(max(self.head.heads.values())).total)
 
-    def _first_start(self, states: Mapping[str, TableState | None]) -> None:
-        if carrying := sorted(name for name, state in states.items() if state and state.carried):
-            raise ledger_missing(self.pipeline.app, self.ledger.location, carrying)
+    def _weigh(self, total: Counts) -> None:
+        self.size = max(1.0, total.bytes / total.read) if total.read else self.size
 
     def _place(self) -> Place:
         return Place(self.pipeline.tables.format, self.catalog.base, self.catalog.letters_location)
@@ -138,7 +130,7 @@ class Instance:
             carried=known.carried,
         )
         reach("claim.before")
-        self.ledger.decide(claim, self.pause)
+        self.ledger.decide(claim, self._ledger_away)
         reach("claim.after")
         self.head = claim
 
@@ -173,12 +165,11 @@ class Instance:
             ids=known.ids,
             carried=known.carried,
         )
-        self.ledger.decide(entry, self.pause)
+        self.ledger.decide(entry, self._ledger_away)
         reach("decide.after")
         self.head = entry
         self.catalog.settle(landed.growth, tables)
-        total = landed.total
-        self.size = max(1.0, total.bytes / total.read) if total.read else self.size
+        self._weigh(landed.total)
         return entry
 
     def recipe(self) -> Recipe:
@@ -197,7 +188,21 @@ class Instance:
             now=int(self.around.now().timestamp() * 1e6),
             storage=catalog.options,
             fsync=pipeline.fsync,
+            held=self.catalog.held(),
         )
+
+    def _missing(self, name: str, files: Iterable[File]) -> list[str]:
+        """Those of a table's files that are nowhere. What was held while its place could not be written is
+        brought there now."""
+        return [path for path in self.catalog.missing(name, files) if not self._brought(name, path)]
+
+    def _brought(self, name: str, path: str) -> bool:
+        held = self.catalog.storage(self.catalog.held(name))
+        content = held.get(path)
+        if content is not None:
+            self.catalog.storage(self.catalog.location(name)).put(path, content)
+            held.delete([path])
+        return content is not None
 
     def _reland(self, entry: Entry, name: str) -> list[File]:
         """Files of a decided batch vanished before their table took them: land exactly the recorded
@@ -248,6 +253,14 @@ class Instance:
         self.check()
         self.around.crew.wait(min(10.0, 0.05 * 2**attempt) * (0.5 + self.around.crew.chance() / 2))
 
+    def _ledger_away(self) -> None:
+        """Storage did not say whether it took an entry. Who stops here leaves that to the next start."""
+        if self.around.stop():
+            raise Stopped
+        what = f"the ledger at {self.ledger.location} does not take an entry just now"
+        self.around.observer.waiting(Transient("ledger.unavailable", what, "penstock waits; look at the storage"))
+        self.pause()
+
     def patiently(self, ask: Callable[[], T]) -> T:
         """Ask until there is an answer. What is only away for now never stops an app."""
         attempt = 0
@@ -268,12 +281,3 @@ class Instance:
 
     def _time(self) -> str:
         return self.around.now().isoformat(timespec="milliseconds")
-
-
-def _seen(last: Entry | None, hint: Hint, states: Mapping[str, TableState | None]) -> Known:
-    """Everything that is known of the tables at a start: by the last entry, the hint, and the look just taken."""
-    before = (last.known if last else Known()) | hint.known
-    ours = {name: state for name, state in states.items() if state is not None and state.carried}
-    same = {name: state for name, state in ours.items() if before.ids.get(name, state.id) == state.id}
-    now = Known({name: s.id for name, s in same.items()}, {name: s.carried for name, s in same.items()})
-    return before | now

@@ -111,7 +111,7 @@ class Tables(Declared):
     limit: int = Field(default=500, ge=1)
     """How many tables there may be. Messages of further types are dead letters."""
     max_columns: int = Field(default=1_000, ge=1)
-    """How many columns a table may get from messages."""
+    """How many columns a table may get from messages; fields inside of objects count too."""
     park_after: Duration = 120.0
     """How long a table may fail before the others stop waiting for it."""
     storage: dict[str, SecretStr] = {}

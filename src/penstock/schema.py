@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 SCALARS = frozenset(
     "string long int short byte double float boolean date timestamp timestamp_ntz binary json nothing".split()  # noqa: SIM905
@@ -64,9 +64,20 @@ class Field:
         return f"{name}: {self.type}{' not null' if self.required else ''}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Struct:
     fields: tuple[Field, ...] = ()
+
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        return {field.name: field for field in reversed(self.fields)}
+
+    @cached_property
+    def _by_lower(self) -> dict[str, Field]:
+        return {field.name.lower(): field for field in reversed(self.fields)}
+
+    def __reduce__(self) -> tuple[type[Struct], tuple[tuple[Field, ...]]]:
+        return Struct, (self.fields,)  # what is only there to be quick does not travel
 
     def __str__(self) -> str:
         return f"struct<{', '.join(map(str, self.fields))}>"
@@ -75,10 +86,14 @@ class Struct:
         return iter(self.fields)
 
     def __contains__(self, name: str) -> bool:
-        return any(field.name == name for field in self.fields)
+        return name in self._by_name
 
     def get(self, name: str) -> Field | None:
-        return next((field for field in self.fields if field.name == name), None)
+        return self._by_name.get(name)
+
+    def twin(self, name: str) -> Field | None:
+        """The field of this name in any case."""
+        return self._by_lower.get(name.lower())
 
     def without(self, names: Iterable[str]) -> Struct:
         dropped = set(names)
@@ -89,13 +104,8 @@ Type = Scalar | Decimal | Array | Map | Struct
 Schema = Struct
 
 STRING, LONG, DOUBLE, BOOLEAN = Scalar("string"), Scalar("long"), Scalar("double"), Scalar("boolean")
-JSON, NOTHING, INT, TIMESTAMP, DATE = (
-    Scalar("json"),
-    Scalar("nothing"),
-    Scalar("int"),
-    Scalar("timestamp"),
-    Scalar("date"),
-)
+JSON, NOTHING, INT = Scalar("json"), Scalar("nothing"), Scalar("int")
+TIMESTAMP, DATE = Scalar("timestamp"), Scalar("date")
 
 
 # --- written form --------------------------------------------------------------------------------
@@ -253,9 +263,8 @@ def _settle(kind: Type) -> Type | None:
 def extended(table: Schema, seen: Schema) -> Schema:
     """A table's schema with the columns it lacks, also inside structs. What it has, it keeps:
     a seen value that does not fit is the message's trouble, not the table's."""
-    known = {field.name: field for field in table}
     fields = [Field(f.name, _extend(f.type, seen.get(f.name)), f.required) for f in table]
-    fields += [field for field in settled(seen) if field.name not in known]
+    fields += [field for field in settled(seen) if field.name not in table]
     return Struct(tuple(fields))
 
 

@@ -173,6 +173,15 @@ def test_alias_to_itself_is_refused(write: Write) -> None:
 
 def test_nesting_that_no_pipeline_needs_is_refused(write: Write) -> None:
     assert refusal(write(f"a: {'[' * 60}{']' * 60}\n")).code == "config.too-large"
+    assert refusal(write(f"a: {'[' * 49}{']' * 49}\nb: *nobody")).code == "config.not-yaml"
+
+
+@pytest.mark.parametrize(
+    "deep", ["[" * 3_000 + "]" * 3_000, "[" * 500_000, "{a: " * 3_000, "- " * 3_000, "? [" * 3_000]
+)
+def test_nesting_deeper_than_the_interpreters_stack_is_refused_with_its_line(write: Write, deep: str) -> None:
+    refused = refusal(write(f"a:\n  {deep}\n"))
+    assert str(refused) == "shop.yaml:2: unfolds into more than any pipeline needs  [config.too-large]"
 
 
 def test_file_that_no_pipeline_needs_is_refused(write: Write) -> None:

@@ -109,6 +109,28 @@ def test_new_partitions_are_read_from_their_beginning(topics: Topics, tmp_path: 
     assert _landed(tmp_path) == Counter(range(10, 20))
 
 
+def test_expired_records_of_a_new_partition_are_named_and_not_skipped(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create()
+    _send(topics, topic, range(10))
+    pipeline = _pipeline(topics, topic, tmp_path)
+    land_all(pipeline)
+    topics.widen(topic, 2)
+    _send(topics, topic, range(10, 40), partition=1)
+    for answer in topics.admin.delete_records([TopicPartition(topic, 1, 20)]).values():
+        answer.result(30)
+
+    with pytest.raises(SourceLost, match="partition 1 positions 0 to 19") as lost:
+        land_all(pipeline)
+    assert lost.value.code == "source.expired"
+
+    land_all(pipeline, accepted=Accepted(gaps={"1": (0, 20)}))
+
+    assert _landed(tmp_path) == Counter([*range(10), *range(30, 40)])
+    found = audit(pipeline)
+    assert found.wrong == []
+    assert found.partitions["1"].gaps == [(0, 20)]
+
+
 def test_another_topic_under_the_same_app_is_refused_without_adopt(topics: Topics, tmp_path: Path) -> None:
     first, second = topics.create(), topics.create()
     _send(topics, first, range(10))

@@ -109,6 +109,15 @@ def test_two_apps_that_share_tables_are_both_accounted_for(shop: Shop, tmp_path:
         assert any(note.startswith("table order: ") and "not ours" in note for note in found.notes)
 
 
+def test_partition_of_a_topic_made_again_with_fewer_begins_at_0_when_it_comes_back(shop: Shop) -> None:
+    shop.edit(2, ends={"0": 4, "1": 9})
+    shop.edit(1, ends={"0": 0, "1": 9})
+    shop.edit(3, ends={"0": 0}, rebased={"0": 0})
+    shop.edit(4, ranges={"1": [0, 3]}, ends={"0": 0, "1": 3}, counts=_IN_PARTITION_1)
+
+    assert audit(shop.pipeline).wrong == []
+
+
 # --- something was done to the tables ------------------------------------------------------------
 
 
@@ -205,6 +214,7 @@ def test_entry_that_is_cut_off_is_an_error_and_not_a_traceback(shop: Shop, capsy
     assert "penstock: entry 2 of the ledger" in capsys.readouterr().err
 
 
+_IN_PARTITION_1 = {"1": {"read": 3, "rows": 3}}
 EDITS: dict[str, tuple[Callable[[Shop], None], str]] = {
     "a gap between batches": (
         lambda shop: shop.edit(4, ranges={"0": [5, 7]}),
@@ -217,6 +227,14 @@ EDITS: dict[str, tuple[Callable[[Shop], None], str]] = {
     "an end that is elsewhere": (
         lambda shop: shop.edit(4, ends={"0": 8}),
         "entry 4: its ends do not follow from its ranges",
+    ),
+    "a partition that appeared later and was not read from its beginning": (
+        lambda shop: shop.edit(4, ranges={"1": [2, 5], "0": [4, 4]}, ends={"0": 4, "1": 5}, counts=_IN_PARTITION_1),
+        "entry 4: partition 1 starts at 2, not at 0 as it must",
+    ),
+    "a partition that is forgotten": (
+        lambda shop: shop.edit(3, ends={}),
+        "entry 3: its ends do not follow from its ranges",
     ),
     "a message that is nowhere": (
         lambda shop: shop.edit(4, counts={"0": {"read": 4, "rows": 3}}),

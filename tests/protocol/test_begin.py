@@ -59,6 +59,13 @@ def test_accepted_gap_is_recorded_and_skipped() -> None:
     assert found == Beginning({"0": 10, "1": 8}, gaps={"0": (4, 10)})
 
 
+def test_expired_records_of_a_partition_that_appeared_meanwhile_are_given_up_only_on_a_word() -> None:
+    with pytest.raises(SourceLost, match="partition 0 positions 0 to 9"):
+        begin(claim(5, ends={"1": 8}))
+    found = begin(claim(5, ends={"1": 8}), gaps={"0": (0, 10)})
+    assert found == Beginning({"0": 10, "1": 8}, gaps={"0": (0, 10)})
+
+
 def test_other_gap_than_the_accepted_one_stops_the_start() -> None:
     with pytest.raises(SourceLost, match="positions 4 to 9"):
         begin(claim(5, ends={"0": 4, "1": 8}), gaps={"0": (4, 9)})

@@ -34,7 +34,7 @@ def test_backlog_is_what_was_not_read_yet() -> None:
 
 
 def test_partition_that_appeared_later_is_read_from_its_beginning() -> None:
-    assert backlog({"0": 4}, {"0": Bound(0, 4, 4), "1": Bound(2, 6, begin=6)}) == {"1": (2, 6)}
+    assert backlog({"0": 4}, {"0": Bound(0, 4, 4), "1": Bound(0, 6, begin=6)}) == {"1": (0, 6)}
 
 
 # --- when a batch is due -------------------------------------------------------------------------
@@ -168,6 +168,14 @@ HELD = {"0": Bound(10, 20, 10), "1": Bound(0, 5, 0)}
 def test_what_comes_next_is_still_held() -> None:
     lost({"0": 10, "1": 5}, HELD, {})
     lost({"0": 20}, HELD, {})
+
+
+def test_partition_that_appeared_later_and_does_not_begin_at_0_any_more_lost_records() -> None:
+    with pytest.raises(SourceLost, match="partition 0 positions 0 to 9") as told:
+        lost({"1": 5}, HELD, {})
+    assert told.value.code == "source.expired"
+    assert told.value.remedy.endswith("--accept-gap 0:0-9")
+    lost({"1": 5}, HELD, {"0": (0, 10)})
 
 
 def test_records_that_expired_unread_are_told_exactly() -> None:

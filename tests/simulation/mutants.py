@@ -191,7 +191,7 @@ def zombie_commits_from_memory(patch: pytest.MonkeyPatch) -> None:
         line.unproven = False
         if not line.chain:
             return
-        share = self._entry(line.chain[0]).share(line.name)
+        share = self.entry(line.chain[0]).share(line.name)
 
         def effect() -> None:
             table = line.table.world.tables[line.name]  # type: ignore[attr-defined]

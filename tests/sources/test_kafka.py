@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import pickle
 import time
+from pathlib import Path
 
+import confluent_kafka
+import numpy as np
 import pytest
 from confluent_kafka import Producer
 from pydantic import SecretStr, ValidationError
@@ -143,6 +147,50 @@ def test_large_messages_are_read_however_small_the_queues(topics: Topics) -> Non
     found = _read(KafkaSource(servers=topics.servers, topic=topic), 0, 3)
 
     assert [len(value) for _, value in found] == [5, 6_000_000, 5]
+
+
+def test_a_run_ends_by_bytes_where_messages_are_large(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "RUN_BYTES", 1_000_000)
+    monkeypatch.setattr(kafka, "FETCH", 10)
+    topic = topics.create()
+    values: list[bytes | None] = [None if at % 7 == 0 else b"x" * 20_000 for at in range(300)]
+    topics.produce(topic, values)
+
+    runs = list(KafkaSource(servers=topics.servers, topic=topic).read(Slice("0", 0, 300)))
+
+    assert np.concatenate([run.positions for run in runs]).tolist() == list(range(300))
+    assert all(sum(map(len, filter(None, run.values.to_pylist()))) < 1_200_000 for run in runs)
+    assert len(runs) <= 6  # and not before
+
+
+def test_a_header_whose_name_is_not_text_harms_nobody(topics: Topics) -> None:
+    topic = topics.create()
+    _produce_with_header(topics, topic, b"value", b"bad\xff\xfename")
+
+    (run,) = KafkaSource(servers=topics.servers, topic=topic).read(Slice("0", 0, 1))
+
+    assert run.values.to_pylist() == [b"value"]
+    for _ in range(2):  # a route and a dead letter may both ask
+        assert list(run.details(0).headers) == [("penstock.unreadable", None)]
+        assert run.details(0).timestamp
+
+
+def _produce_with_header(topics: Topics, topic: str, value: bytes, name: bytes) -> None:
+    """The Python client makes text of names, so ask the library below it."""
+    folder = Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs"
+    lib = ctypes.CDLL(str(next(folder.glob("librdkafka-*.so.1"))))
+    for make in (lib.rd_kafka_conf_new, lib.rd_kafka_new, lib.rd_kafka_headers_new):
+        make.restype = ctypes.c_void_p
+    settings, why = ctypes.c_void_p(lib.rd_kafka_conf_new()), ctypes.create_string_buffer(512)
+    lib.rd_kafka_conf_set(settings, b"bootstrap.servers", topics.servers.encode(), why, 512)
+    producer = ctypes.c_void_p(lib.rd_kafka_new(0, settings, why, 512))
+    headers = ctypes.c_void_p(lib.rd_kafka_headers_new(1))
+    lib.rd_kafka_header_add(headers, name, ctypes.c_ssize_t(len(name)), b"v", ctypes.c_ssize_t(1))
+    of_topic, of_value, of_flags, of_headers, end, copied = 1, 4, 7, 10, 0, 2
+    what = (of_topic, topic.encode(), of_value, value, ctypes.c_size_t(len(value)), of_flags, copied)
+    assert lib.rd_kafka_producev(producer, *what, of_headers, headers, end) == 0
+    assert lib.rd_kafka_flush(producer, 30_000) == 0
+    lib.rd_kafka_destroy(producer)
 
 
 def test_a_source_travels_to_workers_with_its_secrets_and_shows_them_to_nobody(topics: Topics) -> None:

@@ -17,6 +17,7 @@ from penstock import PenstockError, Pipeline, Until, audit, load, run
 from penstock.demo.broker import LocalBroker
 from penstock.errors import Transient
 from penstock.observe import Silence
+from penstock.protocol.begin import Accepted
 from penstock.protocol.entry import Entry
 from tests.support.lake import count, rows
 from tests.support.pipelines import write_pipeline
@@ -123,6 +124,38 @@ def test_table_that_can_no_longer_be_written_or_read_at_a_restart_is_one_tables_
 
     assert Counter(row["n"] for row in rows(lake / "bad")) == Counter(range(0, 60, 2))
     assert audit(pipeline).wrong == []
+
+
+def test_table_whose_place_cannot_be_written_gets_its_files_when_it_can(
+    topics: Topics, spark: SparkContext, tmp_path: Path
+) -> None:
+    topic = topics.create()
+    _send(topics, topic, 0, 20)
+    pipeline = load(write_pipeline(tmp_path, topics.servers, topic, tables="  park_after: 1s"))
+    run(pipeline, until=Until(caught_up=True))
+    lake = tmp_path / "lake"
+    (lake / "bad").rename(tmp_path / "away")
+    (lake / "bad").write_text("a file where a folder belongs")
+    _send(topics, topic, 20, 20)
+    with pytest.raises(PenstockError, match="bad"):
+        run(pipeline, until=Until(caught_up=True))
+    assert count(lake / "good") == 20
+    topics.delete(topic)  # what waits is on disk already
+
+    (lake / "bad").unlink()
+    (tmp_path / "away").rename(lake / "bad")
+    with pytest.raises(PenstockError, match="does not exist"):
+        run(pipeline, until=Until(caught_up=True))
+    topics.create(name=topic)
+    run(pipeline, until=Until(caught_up=True), accepted=_this_topic(pipeline))
+
+    assert Counter(row["n"] for row in rows(lake / "bad")) == Counter(range(0, 40, 2))
+    assert not list((lake / "_penstock/shop/held").rglob("*.parquet"))
+    assert audit(pipeline).wrong == []
+
+
+def _this_topic(pipeline: Pipeline) -> Accepted:
+    return Accepted(incarnations=frozenset({pipeline.source.identity().incarnation}))
 
 
 def test_dropped_and_recreated_tables_are_parked_and_the_others_go_on(

@@ -11,9 +11,10 @@ import deltalake
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from deltalake.schema import PrimitiveType
+from deltalake.schema import MapType, PrimitiveType
 
 from penstock import audit
+from penstock.errors import PenstockError
 from penstock.observe import Silence
 from penstock.protocol.entry import Entry
 from tests.stories.shop import Shop
@@ -92,6 +93,40 @@ def test_field_that_was_always_null_gets_its_column_with_its_first_value(shop: S
     shop.land(_order(3, note="at last"))
 
     assert [row["note"] for row in shop.rows("order")] == [None, None, "at last"]
+
+
+@pytest.mark.parametrize("key", ["_position", "_Source"])
+def test_key_of_penstocks_own_is_a_dead_letter_from_the_first_message_on(
+    topics: Topics, tmp_path: Path, key: str
+) -> None:
+    shop = Shop(topics, tmp_path, tables="  defaults: {source_columns: true}")
+    shop.land(_order(1, **{key: "x"}), _order(2))
+
+    shop.land(_order(3, **{key: "x"}), _order(4))
+
+    assert [row["n"] for row in shop.rows("order")] == [2, 4]
+    assert shop.letters() == [("column.reserved", _order(n, **{key: "x"})) for n in (1, 3)]
+
+
+def test_key_of_the_rescued_column_is_rescued_from_the_first_message_on(topics: Topics, tmp_path: Path) -> None:
+    shop = Shop(topics, tmp_path, tables="  defaults: {evolve: rescue}")
+    shop.land(_order(1, _rescued="x"))
+
+    shop.land(_order(2, _rescued="x"))
+
+    assert [row["_rescued"] for row in shop.rows("order")] == ['{"_rescued":"x"}'] * 2
+
+
+def test_keys_that_differ_only_in_case_are_one_column_and_dead_letters(shop: Shop) -> None:
+    twin = _order(2, coupon="b", who={"Name": "x"})
+    shop.land(_order(1, Coupon="a", who={"Name": "x"}), twin, _order(3, who={"Name": "x"}))
+    inner = _order(5, who={"Home": 1}), _order(6, who={"home": 1}), _order(7, who={"name": "x"})
+
+    shop.land(_order(4, Coupon="c"), *inner)
+
+    assert [(row["n"], row["Coupon"]) for row in shop.rows("order")] == [(1, "a"), (3, None), (4, "c"), (5, None)]
+    assert shop.letters() == [("column.case-clash", letter) for letter in (twin, *inner[1:])]
+    assert audit(shop.pipeline).wrong == []
 
 
 # --- messages have something else than before ----------------------------------------------------
@@ -193,6 +228,22 @@ def test_policy_that_changes_between_two_runs_holds_from_then_on(shop: Shop) -> 
     assert shop.rows("order", "n, coupon") == [{"n": 1, "coupon": None}, {"n": 3, "coupon": "X2"}]
 
 
+@pytest.mark.parametrize("evolve", ["freeze", "add", "ignore", "rescue"])
+def test_column_that_is_declared_later_is_added_with_the_next_batch(
+    topics: Topics, tmp_path: Path, evolve: str
+) -> None:
+    shop = Shop(topics, tmp_path, tables=f"  types: {{order: {{schema: {{n: long, type: string}}, evolve: {evolve}}}}}")
+    shop.land(_order(1))
+    shop.rewrite("n: long, type: string", "n: long, type: string, day: date")
+
+    shop.land(_order(2, day="2026-01-31"), _order(3))
+
+    days = [(row["n"], row["day"]) for row in shop.rows("order", "n, day")]
+    assert days == [(1, None), (2, date(2026, 1, 31)), (3, None)]
+    assert shop.letters() == []
+    assert audit(shop.pipeline).wrong == []
+
+
 # --- other writers change the tables -------------------------------------------------------------
 
 
@@ -231,6 +282,36 @@ def test_column_that_somebody_else_adds_during_a_run_is_no_obstacle(shop: Shop) 
         {"n": 3, "a": None, "b": 1},
     ]
     assert audit(shop.pipeline).wrong == []
+
+
+def test_column_that_somebody_else_adds_during_a_run_keeps_the_type_they_gave_it(shop: Shop) -> None:
+    shop.land(_order(1))
+
+    shop.land(_order(2), _order(3, a=5), observer=_Meanwhile(shop.lake / "order", "a", "double"))
+
+    assert [row["a"] for row in shop.rows("order", "n, a")] == [None, None, 5.0]
+    assert audit(shop.pipeline).wrong == []
+
+
+@pytest.mark.parametrize("evolve", ["ignore", "freeze", "add"])
+def test_column_of_a_type_that_penstock_does_not_write_costs_no_row(
+    topics: Topics, tmp_path: Path, evolve: str
+) -> None:
+    """The table waits until somebody takes the column away; what it has besides is still known."""
+    shop = Shop(topics, tmp_path, tables=f"  types: {{order: {{evolve: {evolve}, schema: {{n: int, type: string}}}}}}")
+    shop.land(_order(1))
+    theirs = deltalake.Field("tags", MapType(PrimitiveType("integer"), PrimitiveType("string")))
+    DeltaTable(shop.lake / "order").alter.add_columns([theirs])
+    brings = [_order(3, tags={"1": "x"})] if evolve == "add" else []
+
+    with pytest.raises(PenstockError, match=r"map with keys of type integer \('tags'\)"):
+        shop.land(_order(2), *brings)
+
+    (shop.lake / "order/_delta_log/00000000000000000001.json").unlink()
+    shop.land(_order(4))
+    assert [row["n"] for row in shop.rows("order")] == [1, 2, *(row["n"] for row in brings), 4]
+    assert [row["tags"] for row in shop.rows("order") if row["n"] == 3] == [{"1": "x"} for _ in brings]
+    assert shop.letters() == []
 
 
 def test_table_that_was_there_before_the_app_is_written_as_it_is(shop: Shop) -> None:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from penstock.schema import SCALARS, Schema, columns, written
-from penstock.tables.delta_schema import WRITTEN, Foreign, fields_to_delta, from_delta, to_delta
+from penstock.tables.delta_schema import WRITTEN, fields_to_delta, to_delta
+from penstock.tables.delta_schema import from_delta as read_delta
 from tests.strategies import schemas
 
 
@@ -18,6 +19,13 @@ def delta(*fields: tuple[str, Any], metadata: dict[str, str] | None = None) -> d
     """A schema as another writer leaves it."""
     described = [{"name": n, "type": t, "nullable": True, "metadata": metadata or {}} for n, t in fields]
     return deltalake.Schema.from_json(json.dumps({"type": "struct", "fields": described}))
+
+
+def from_delta(schema: deltalake.Schema) -> Schema:
+    """A schema with nothing foreign in it."""
+    found, foreign = read_delta(schema)
+    assert foreign == []
+    return found
 
 
 def described(schema: Schema) -> list[dict[str, Any]]:
@@ -121,8 +129,18 @@ def test_types_of_another_writer_are_known_by_our_words() -> None:
         {"type": "map", "keyType": "date", "valueType": "long", "valueContainsNull": True},
     ],
 )
-def test_type_that_we_have_no_word_for_is_foreign_also_deep_inside(kind: dict[str, Any]) -> None:
+def test_column_of_a_type_that_we_have_no_word_for_is_told_and_the_others_stay_known(kind: dict[str, Any]) -> None:
     wrapped = {"type": "array", "elementType": kind, "containsNull": True}
     for theirs in (kind, wrapped):
-        with pytest.raises(Foreign, match=f"map with keys of type {kind['keyType']}"):
-            from_delta(delta(("a", "long"), ("b", theirs)))
+        found, foreign = read_delta(delta(("a", "long"), ("b", theirs), ("c", "string")))
+        assert written(found) == {"a": "long", "c": "string"}
+        assert foreign == [f"map with keys of type {kind['keyType']} ('b')"]
+
+
+def test_foreign_field_of_a_struct_leaves_the_others_of_it_known() -> None:
+    theirs = {"type": "map", "keyType": "long", "valueType": "string", "valueContainsNull": True}
+    mixed = json.loads(delta(("x", "long"), ("y", theirs)).to_json())
+    nothing_known = json.loads(delta(("y", theirs)).to_json())
+    found, foreign = read_delta(delta(("a", mixed), ("b", nothing_known)))
+    assert written(found) == {"a": "struct<x: long>"}
+    assert len(foreign) == 3

@@ -34,12 +34,22 @@ for _tag, _pattern, _first in (
 
 
 class _Loader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.composer.Composer, _Resolver):
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, name: str) -> None:
         yaml.reader.Reader.__init__(self, text)
         yaml.scanner.Scanner.__init__(self)
         yaml.parser.Parser.__init__(self)
         yaml.composer.Composer.__init__(self)
         _Resolver.__init__(self)
+        self.document, self.depth = name, 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Stop before deep nesting exhausts the interpreter's stack: composing calls itself."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH + 1:
+            raise _too_large(self.document, self.line + 1)
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
 
 @dataclass
@@ -72,7 +82,7 @@ def read(path: Path) -> Document:
     if len(raw) > MAX_BYTES:
         raise _hopeless(document.name, f"is larger than {MAX_BYTES:,} bytes", "config.too-large")
     try:
-        loader = _Loader(text)
+        loader = _Loader(text, document.name)
         node = loader.get_single_node()
     except yaml.YAMLError as cause:
         mark = getattr(cause, "problem_mark", None)
@@ -86,6 +96,10 @@ def _hopeless(where: str, what: str, code: str) -> ConfigError:
     return ConfigError([Complaint(where, what, code=code)])
 
 
+def _too_large(name: str, line: int) -> ConfigError:
+    return _hopeless(f"{name}:{line}", "unfolds into more than any pipeline needs", "config.too-large")
+
+
 class _Walk:
     """From nodes to data, counting what aliases unfold into."""
 
@@ -97,9 +111,7 @@ class _Walk:
         self.document.lines.setdefault(at, line)
         self.nodes += 1
         if self.nodes > MAX_NODES or depth > MAX_DEPTH:
-            raise _hopeless(
-                f"{self.document.name}:{line}", "unfolds into more than any pipeline needs", "config.too-large"
-            )
+            raise _too_large(self.document.name, line)
         if not node.tag.startswith("tag:yaml.org,2002:") or _is_tagged(node):
             self._complain(at, f"the tag {node.tag} has no place here", "config.tag")
             return None

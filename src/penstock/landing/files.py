@@ -15,13 +15,15 @@ import pyarrow.parquet as pq
 
 from penstock.contracts import File
 from penstock.crashpoints import reach
+from penstock.errors import PenstockError
 from penstock.landing.recipe import Target
 from penstock.landing.stats import Nulls, statistics
-from penstock.storage import Storage
+from penstock.storage import Storage, child
 
 ROW_GROUP = 32 * 2**20  # bytes of Arrow data
 BUFFERED = 96 * 2**20  # over all open files of a task
 OPEN_FILES = 1_000
+LARGEST = 256 * 2**20  # bytes of a file: past that, another is begun
 LONGEST_SEGMENT = 200
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -33,8 +35,8 @@ _worthy: dict[str, tuple[pa.Schema, list[str]]] = {}
 class Files:
     """The open files of one task. Nothing is visible to anybody until its table commits it."""
 
-    def __init__(self, storage: Mapping[str, str], *, fsync: bool) -> None:
-        self._options, self._fsync = storage, fsync
+    def __init__(self, storage: Mapping[str, str], *, held: str = "", fsync: bool) -> None:
+        self._options, self._held, self._fsync = storage, held, fsync
         self._stores: dict[str, Storage] = {}
         self._open: dict[tuple[str, Values], _OpenFile] = {}
         self._buffered = 0
@@ -47,6 +49,8 @@ class Files:
             self._buffered += part.nbytes
             if file.buffered >= ROW_GROUP:
                 self._buffered -= file.flush()
+                if file.size > LARGEST:
+                    self._finish((target.name, values))
         while self._buffered > BUFFERED:
             largest = max(self._open.values(), key=lambda file: file.buffered)
             self._buffered -= largest.flush()
@@ -63,10 +67,19 @@ class Files:
     def _finish(self, key: tuple[str, Values]) -> None:
         file = self._open.pop(key)
         self._buffered -= file.flush()
-        if file.target.location not in self._stores:
-            self._stores[file.target.location] = Storage(file.target.location, self._options, fsync=self._fsync)
-        receipt = file.close(self._stores[file.target.location])
+        receipt, content = file.close()
+        try:
+            self._store(file.target.location).put(receipt.path, content)
+        except PenstockError:  # one table's trouble: its files wait where the others of the app are
+            if not self._held:
+                raise
+            self._store(child(self._held, file.target.name)).put(receipt.path, content)
         self.written.setdefault(file.target.name, []).append(receipt)
+
+    def _store(self, location: str) -> Storage:
+        if location not in self._stores:
+            self._stores[location] = Storage(location, self._options, fsync=self._fsync)
+        return self._stores[location]
 
     def finish(self) -> dict[str, list[File]]:
         """Write everything out. When this returns, the files are durable."""
@@ -93,6 +106,11 @@ class _OpenFile:
         self._nulls.add(rows)
         self.buffered += rows.nbytes
 
+    @property
+    def size(self) -> int:
+        """Bytes that wait in memory, compressed."""
+        return int(self._out.tell())
+
     def flush(self) -> int:
         """Compress what is buffered into a row group; returns how many bytes that freed."""
         freed, self.buffered = self.buffered, 0
@@ -115,16 +133,16 @@ class _OpenFile:
             write_page_index=False,
         )
 
-    def close(self, storage: Storage) -> File:
+    def close(self) -> tuple[File, memoryview]:
         assert self._writer is not None
         self._writer.close()
         content = self._out.getvalue()
         named = dict(zip(self.target.partition_by, self.values, strict=True))
         folders = [segment(name, value) for name, value in named.items()]
         path = "/".join([*folders, f"part-{time.time_ns() // 10**6:x}-{uuid.uuid4()}.zstd.parquet"])
-        storage.put(path, memoryview(content).cast("B"))
         footer = self._footer[0]
-        return File(path, content.size, footer.num_rows, named, statistics(footer, self._nulls))
+        file = File(path, content.size, footer.num_rows, named, statistics(footer, self._nulls))
+        return file, memoryview(content).cast("B")
 
 
 def _dictionaries(target: Target, rows: pa.Table) -> list[str]:

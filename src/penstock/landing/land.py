@@ -42,9 +42,9 @@ def land(pieces: Sequence[Piece], recipe: Recipe) -> Landed:
             landing.slice(piece)
         return landing.finish()
     except ShortRead as why:
-        return Landed(short=str(why))
+        return Landed(files=landing.files.written, short=str(why))
     except Transient as why:
-        return Landed(away=str(why))
+        return Landed(files=landing.files.written, away=str(why))
 
 
 class _Landing:
@@ -54,7 +54,7 @@ class _Landing:
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.reader = recipe.format.reader(recipe.shapes())
-        self.files = Files(recipe.storage, fsync=recipe.fsync)
+        self.files = Files(recipe.storage, held=recipe.held, fsync=recipe.fsync)
         self.seen: dict[str, Schema] = {}
         self.reasons: Counter[str] = Counter()
         self.example = ""

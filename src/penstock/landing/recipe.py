@@ -42,6 +42,7 @@ class Recipe:
     now: int = 0  # microseconds: one time for all letters of a batch
     storage: Mapping[str, str] = having(default_factory=dict, repr=False)
     fsync: bool = False
+    held: str = ""  # where files are kept whose table's place cannot be written just now
 
     @property
     def field(self) -> str | None:

@@ -102,15 +102,17 @@ def _ranges(entries: list[Entry], found: Audit) -> None:
             at[partition] = end
         if entry.number == 1:
             at = dict(entry.ends)
+        if entry.rebased:  # partitions that another stream had are no longer there
+            at = {partition: position for partition, position in at.items() if partition in entry.ends}
         for partition, (start, end) in entry.ranges.items():
-            if at.setdefault(partition, start) != start:
+            if at.setdefault(partition, 0) != start:  # one that appeared later begins at 0
                 found.wrong.append(
                     f"entry {entry.number}: partition {partition} starts at {start}, not at {at[partition]} as it must"
                 )
             line = _line(found, partition, start)
             line.end, at[partition] = end, end
             line.counts = line.counts + entry.counts.get(partition, Counts())
-        if {p: at[p] for p in entry.ends if p in at} != {p: end for p, end in entry.ends.items() if p in at}:
+        if at != entry.ends:
             found.wrong.append(f"entry {entry.number}: its ends do not follow from its ranges")
 
 

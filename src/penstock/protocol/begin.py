@@ -73,7 +73,7 @@ def _go_on(head: Entry, bounds: Mapping[str, Bound], accepted: Accepted) -> Begi
     lost(head.ends, bounds, accepted.gaps)
     ends, gaps, rebased = dict(head.ends), {}, {}
     for partition, bound in bounds.items():
-        end = head.ends.get(partition, bound.first)
+        end = head.ends.get(partition, 0)  # the first claim lists all there are: others came later, and began at 0
         if bound.first > end:
             gaps[partition] = (end, bound.first)
             ends[partition] = bound.first

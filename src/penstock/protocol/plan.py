@@ -39,9 +39,9 @@ class Pressure:
 
 
 def backlog(ends: Positions, bounds: Mapping[str, Bound]) -> dict[str, Range]:
-    """What every partition holds that was not read yet. A partition that appeared after the
-    first start is read from its beginning, whatever the start policy says."""
-    found = {p: (ends.get(p, bound.first), bound.next) for p, bound in bounds.items()}
+    """What every partition holds that was not read yet. A partition without an end appeared after
+    the first start: it is read from position 0, whatever the start policy says."""
+    found = {p: (ends.get(p, 0), bound.next) for p, bound in bounds.items()}
     return {p: (start, end) for p, (start, end) in found.items() if end > start}
 
 
@@ -89,12 +89,14 @@ def tasks(slices: Sequence[Slice], cores: int, smallest: int = SMALLEST_SLICE) -
 
 
 def lost(ends: Positions, bounds: Mapping[str, Bound], accepted: Mapping[str, Range]) -> None:
-    """Raise if the source no longer holds what comes next, unless exactly that was accepted."""
+    """Raise if the source no longer holds what comes next, unless exactly that was accepted. A new
+    partition that does not begin at 0 any more has lost records too."""
     if away := sorted(ends.keys() - bounds.keys()):
         raise partitions_away(away)
+    due = {p: (ends.get(p, 0), bound) for p, bound in bounds.items()}
     for why, ranges in (
-        ("expired", {p: (end, bounds[p].first) for p, end in ends.items() if bounds[p].first > end}),
-        ("truncated", {p: (bounds[p].next, end) for p, end in ends.items() if bounds[p].next < end}),
+        ("expired", {p: (end, bound.first) for p, (end, bound) in due.items() if bound.first > end}),
+        ("truncated", {p: (bound.next, end) for p, (end, bound) in due.items() if bound.next < end}),
     ):
         if unaccepted := {p: r for p, r in ranges.items() if accepted.get(p) != r}:
             raise records_lost(unaccepted, why)

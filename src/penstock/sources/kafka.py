@@ -28,7 +28,7 @@ from penstock.errors import broker_away, topic_missing
 from penstock.messages import Details, Messages
 from penstock.pipeline import Declared
 
-RUN = 20_000  # messages handed on together
+RUN, RUN_BYTES = 20_000, 32 * 2**20  # messages handed on together, and about how much of them
 FETCH = 1_000  # messages asked of the client at once: more costs more per message
 POLL = 0.02  # seconds: `consume` waits for the full number, and the last ones may be transaction markers
 PATIENCE = 60.0  # seconds without any sign of life before a task gives up
@@ -164,8 +164,8 @@ class KafkaSource(Declared):
     def _run(self, consumer: Consumer, piece: Slice, at: int) -> tuple[list[Message], int]:
         """Messages of the slice from a position on, up to a run of them, and the position after it."""
         run: list[Message] = []
-        deadline = time.monotonic() + PATIENCE
-        while at < piece.end and len(run) < RUN:
+        size, deadline = 0, time.monotonic() + PATIENCE
+        while at < piece.end and len(run) < RUN and size < RUN_BYTES:
             got = consumer.consume(min(FETCH, piece.end - at), POLL)
             if not got:
                 if time.monotonic() > deadline:
@@ -176,6 +176,7 @@ class KafkaSource(Declared):
             if got:
                 at = max(at, got[-1].offset() + 1)
                 run += got if at <= piece.end else [m for m in got if m.offset() < piece.end]
+                size += sum(map(Message.__len__, got))
                 deadline = time.monotonic() + PATIENCE
         return run, at
 
@@ -197,7 +198,11 @@ class KafkaSource(Declared):
     def _messages(self, partition: str, run: list[Message]) -> Messages:
         def details(at: int) -> Details:
             kind, stamp = run[at].timestamp()
-            return Details(run[at].key(), run[at].headers() or [], stamp if kind else None)
+            try:
+                headers = run[at].headers() or []
+            except (SystemError, UnicodeError):  # a name is not UTF-8: asked again, the client gives a null pointer
+                run[at].set_headers(headers := [("penstock.unreadable", None)])
+            return Details(run[at].key(), headers, stamp if kind else None)
 
         positions = np.fromiter(map(Message.offset, run), np.int64, len(run))
         values = list(map(Message.value, run))
@@ -231,6 +236,5 @@ class KafkaSource(Declared):
             raise self._meaning(cause.args[0]) from cause
 
     def _meaning(self, error: KafkaError) -> Exception:
-        return (
-            topic_missing(self.topic, self.servers) if error.code() in _GONE else broker_away(self.servers, error.str())
-        )
+        gone = error.code() in _GONE
+        return topic_missing(self.topic, self.servers) if gone else broker_away(self.servers, error.str())

@@ -25,7 +25,7 @@ from deltalake.transaction import (
 from penstock.contracts import File, Share, TableState
 from penstock.errors import TableRefused, Unavailable, in_one_line
 from penstock.schema import Field, Schema, Struct
-from penstock.tables.delta_schema import Foreign, fields_to_delta, from_delta, to_delta
+from penstock.tables.delta_schema import fields_to_delta, from_delta, to_delta
 
 CHECKPOINT_EVERY = 10
 _LATER = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
@@ -64,11 +64,8 @@ class DeltaTable:
 
     def _read(self, handle: deltalake.DeltaTable) -> TableState:
         carried = handle.transaction_version(transaction(self.app)) or 0
-        unwritable = _obstacle(handle)
-        try:
-            schema = from_delta(handle.schema())
-        except Foreign as kind:
-            schema, unwritable = Struct(), f"it has columns of type {kind}, which penstock does not write"
+        schema, foreign = from_delta(handle.schema())
+        unwritable = f"it has columns of type {', '.join(foreign)}, which penstock does not write" if foreign else ""
         return TableState(
             id=str(handle.metadata().id),
             version=handle.version(),
@@ -76,7 +73,7 @@ class DeltaTable:
             schema=schema,
             partition_by=tuple(handle.metadata().partition_columns),
             restored=bool(carried) and self._is_restored(handle),
-            unwritable=unwritable,
+            unwritable=unwritable or _obstacle(handle),
             refers=lambda paths: sorted(set(paths) & {relative(uri, self.location) for uri in handle.file_uris()}),
             token=handle,
         )

@@ -57,16 +57,25 @@ class Foreign(Exception):
     """A type that penstock has no word for, in a table somebody else made."""
 
 
-def from_delta(schema: deltalake.Schema) -> Schema:
-    return _struct_from(json.loads(schema.to_json()))
+def from_delta(schema: deltalake.Schema) -> tuple[Schema, list[str]]:
+    """The columns that penstock has words for, and the types it has none for, with their columns.
+    A table that somebody gave one must not be written, but its other columns are what they were."""
+    foreign: list[str] = []
+    return _struct_from(json.loads(schema.to_json()), foreign), foreign
 
 
-def _struct_from(struct: dict[str, Any]) -> Struct:
-    return Struct(tuple(_field_from(field) for field in struct["fields"]))
+def _struct_from(struct: dict[str, Any], foreign: list[str]) -> Struct:
+    fields = []
+    for field in struct["fields"]:
+        try:
+            fields.append(_field_from(field, foreign))
+        except Foreign as kind:
+            foreign.append(f"{kind} ('{field['name']}')")
+    return Struct(tuple(fields))
 
 
-def _field_from(field: dict[str, Any]) -> Field:
-    found = _type_from(field["type"])
+def _field_from(field: dict[str, Any], foreign: list[str]) -> Field:
+    found = _type_from(field["type"], foreign)
     noted = field["metadata"].get(WRITTEN)
     return Field(field["name"], _noted(found, parse(noted)) if noted else found, not field["nullable"])
 
@@ -83,16 +92,19 @@ def _noted(found: Type, noted: Type) -> Type:
     return JSON if (found, noted) == (STRING, JSON) else found
 
 
-def _type_from(kind: Any) -> Type:
+def _type_from(kind: Any, foreign: list[str]) -> Type:
     if isinstance(kind, str):
         return _scalar_from(kind)
     match kind["type"]:
         case "array":
-            return Array(_type_from(kind["elementType"]))
+            return Array(_type_from(kind["elementType"], foreign))
         case "map" if kind["keyType"] == "string":
-            return Map(_type_from(kind["valueType"]))
+            return Map(_type_from(kind["valueType"], foreign))
         case "struct":
-            return _struct_from(kind)
+            inner = _struct_from(kind, foreign)
+            if inner.fields or not kind["fields"]:
+                return inner
+            raise Foreign("struct with no field that penstock knows")
     raise Foreign(f"{kind['type']} with keys of type {kind.get('keyType')}")
 
 

@@ -205,3 +205,28 @@ def test_rescuing_table_keeps_whatever_does_not_fit_as_json_text(
 
 def test_value_of_a_map_cannot_get_new_fields() -> None:
     assert refusal('{"m":{"k":{"x":1,"y":2}}}', m="map<string, struct<x: long>>").code == "schema.unknown-field"
+
+
+# --- what is told --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("evolve", ["add", "freeze"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"m":{"KEY":"x"}}',
+        '{"s":{"KEY":1,"a":"x"}}',
+        '{"s":{"a":1,"KEY":1}}',
+        '{"new":{"KEY":99999999999999999999}}',
+    ],
+)
+def test_hostile_key_reaches_people_short_and_without_control_characters(text: str, evolve: str) -> None:
+    hostile = text.replace("KEY", "\\u001b]0;owned\\u0007\\n" + "A" * 100_000)
+    why = refusal(hostile, evolve, m="map<string, long>", s="struct<a: long>")
+    assert len(why.text) <= 500
+    assert why.text.isprintable()
+
+
+def test_misfit_of_a_wide_column_is_told_in_short() -> None:
+    wide = ", ".join(f"column_{n}: long" for n in range(500))
+    assert len(refusal('{"a":1}', a=f"struct<{wide}>").text) <= 500

@@ -20,6 +20,7 @@ from penstock.formats.json.reference import (
     shown,
     text,
     type_at,
+    under,
 )
 
 LARGE = 10 * 2**20
@@ -194,3 +195,19 @@ def test_names_that_clash_are_both_told() -> None:
 def test_name_in_a_message_to_people_is_short_and_plain() -> None:
     assert shown("a\x00é") == '"a\\u0000\\u00e9"'
     assert len(shown("k" * 5_000)) < 80
+    assert shown("\x7f") == '"\\u007f"'
+
+
+def test_text_of_a_refusal_is_short_and_harmless_on_a_screen() -> None:
+    why = Refusal("fit", "value.misfit", "\x1b[2J\n\x9b\u202e" + "A" * 100_000)
+    assert len(why.text) == 500
+    assert why.text.isprintable()
+
+
+def test_path_to_a_key_shows_what_is_not_plain_as_text_and_keeps_its_end() -> None:
+    assert under("a", "größe-1_x") == "a.größe-1_x"
+    assert under("", "a.b") == '"a.b"'
+    assert under("a", "\x1b[2J\n") == 'a."\\u001b[2J\\n"'
+    long = under(under("p" * 500, "q" * 1_000), "last")
+    assert len(long) < 300
+    assert long.endswith(".last")

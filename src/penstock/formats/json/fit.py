@@ -88,15 +88,13 @@ class _Fitting:
 
     def _unknown(self, name: str, into: Struct, path: str) -> None:
         if self.evolve == "freeze":
-            raise Refusal(
-                "fit", "schema.unknown-field", f"the table has no column {under(path, shown(name))} and may not get one"
-            )
-        twin = next((field.name for field in into if field.name.lower() == name.lower()), None)
-        if twin and self.evolve == "add":
+            where = f"{path}.{shown(name)}" if path else shown(name)
+            raise Refusal("fit", "schema.unknown-field", f"the table has no column {where} and may not get one")
+        if self.evolve == "add" and (twin := into.twin(name)):
             raise Refusal(
                 "fit",
                 "column.case-clash",
-                f"the key {shown(name)} differs from column '{under(path, twin)}' only in case",
+                f"the key {shown(name)} differs from column '{under(path, twin.name)}' only in case",
             )
 
     def _field(self, given: Any, field: Field, path: str) -> tuple[object, Any]:

@@ -24,14 +24,16 @@ class Inference:
         """The columns that these messages and earlier ones lack: all of them where there is no table."""
         seen = self._seen.get(type, Struct())
         decode, misses, patience = self._nothing_new(type, seen), 0, 1
+        news = Struct()  # merged by themselves first: what was seen before may be thousands of columns
         for value in values:
             try:
                 decode(value)
             except Exception:
-                seen, misses = _merged(seen, self._lacking(type, value)), misses + 1
+                news, misses = _merged(news, self._lacking(type, value)), misses + 1
                 if misses >= patience:
+                    seen, news = _merged(seen, news), Struct()
                     decode, misses, patience = self._nothing_new(type, seen), 0, min(patience * 2, 256)
-        self._seen[type] = seen
+        self._seen[type] = seen = _merged(seen, news)
         return seen
 
     def _nothing_new(self, type: str, seen: Schema) -> Decode:

@@ -16,6 +16,7 @@ from typing import Any
 from penstock.schema import BOOLEAN, DOUBLE, JSON, LONG, NOTHING, STRING, Array, Field, Struct, Type, merge
 
 MAX_DEPTH = 100
+MAX_TEXT = 500
 MAX_COLUMN_DEPTH = 16
 """What is nested deeper is inferred as JSON text: readers of tables (delta-rs, DuckDB) give up on deeper columns."""
 
@@ -23,6 +24,7 @@ _INTEGER = re.compile(r"-?\d+", re.ASCII)
 # A string is taken whole and never looked at twice, also one without an end: time stays linear.
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|([\[{])|([\]}])', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_PLAIN = re.compile(r"[\w-]{1,60}")
 _BAD_IN_COLUMN_NAMES = re.compile(r"[ ,;{}()=\x00-\x1f\x7f]")
 
 
@@ -39,6 +41,13 @@ class Refusal(Exception):
     stage: str
     code: str
     text: str
+
+    def __post_init__(self) -> None:
+        """Keys and values of a message may be in the text: it stays short, and harmless on a screen."""
+        if len(self.text) > MAX_TEXT or not self.text.isprintable():
+            cut = self.text if len(self.text) <= MAX_TEXT else self.text[: MAX_TEXT - 1] + "…"
+            plain = "".join(c if c.isprintable() else "\ufffd" for c in cut)
+            object.__setattr__(self, "text", plain)
 
     def __str__(self) -> str:
         return self.text
@@ -146,7 +155,7 @@ def kind_of(value: Any) -> str:
 
 
 def shown(name: str) -> str:
-    return json.dumps(name if len(name) <= 60 else name[:60] + "…")
+    return json.dumps(name if len(name) <= 60 else name[:60] + "…").replace("\x7f", "\\u007f")
 
 
 # --- what a value looks like ---------------------------------------------------------------------
@@ -194,7 +203,10 @@ def integer(value: Number) -> int | None:
 
 
 def under(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+    """The path to a key, for people: a name that is not plain is shown as a text, and of a long path its end."""
+    inner = name if _PLAIN.fullmatch(name) else shown(name)
+    near = path if len(path) <= 200 else "…" + path[-200:]
+    return f"{near}.{inner}" if path else inner
 
 
 def names(value: dict[str, Any], path: str) -> list[str]:
