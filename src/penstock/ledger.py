@@ -57,7 +57,7 @@ class Ledger:
         return PenstockError(
             "ledger.damaged",
             f"entry {number} of the ledger at {self.location} {what}",
-            "restore the ledger's folder from a backup; nothing may be decided on top of a damaged ledger",
+            "put the newest copy of the ledger's folder back, no older one will do: nothing may be decided on it",
         )
 
     def head(self) -> Entry | None:

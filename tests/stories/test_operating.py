@@ -106,7 +106,7 @@ def test_a_broker_that_dies_and_comes_back_is_waited_for(tmp_path: Path) -> None
     broker.kill()
     again = LocalBroker(tmp_path / "broker", port=broker.port, settings=quick).start()
     journal.send(30)
-    eventually(lambda: _has_landed(tmp_path, "alpha", 18))
+    eventually(lambda: _has_landed(tmp_path, "alpha", 18), tell=lambda: running.printed()[1])
 
     running.signal(signal.SIGTERM)
     assert running.wait(60).status == 0

@@ -88,9 +88,9 @@ def penstock(
     return Process(*arguments, crash=crash, env=env).wait(seconds)
 
 
-def eventually(what: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait until something is true."""
+def eventually(what: Callable[[], bool], seconds: float = 60.0, tell: Callable[[], str] = str) -> None:
+    """Wait until something is true; if it does not become so, say what is known of it."""
     deadline = time.monotonic() + seconds
     while not what():
-        assert time.monotonic() < deadline, "it did not become true in time"
+        assert time.monotonic() < deadline, f"it did not become true in time. {tell()}"
         time.sleep(0.05)

@@ -133,14 +133,17 @@ class KafkaSource(Declared):
         if self.start in ("earliest", "latest"):
             return first if self.start == "earliest" else ends
         since = OffsetSpec.for_timestamp(int(datetime.fromisoformat(self.start).timestamp() * 1000))
-        found = self._offsets(places, since)
+        found = self._offsets(places, since, least=-1)
         return {p: offset if offset >= 0 else ends[p] for p, offset in found.items()}  # -1: nothing that late
 
-    def _offsets(self, places: list[TopicPartition], spec: OffsetSpec) -> dict[int, int]:
+    def _offsets(self, places: list[TopicPartition], spec: OffsetSpec, least: int = 0) -> dict[int, int]:
         asked = self._admin().list_offsets(
             dict.fromkeys(places, spec), isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=ANSWER
         )
-        return {place.partition: self._ask(answer.result).offset for place, answer in asked.items()}
+        found = {place.partition: self._ask(answer.result).offset for place, answer in asked.items()}
+        if min(found.values(), default=0) < least:  # told without an error while a broker comes back
+            raise broker_away(self.servers, "a partition has no leader just now")
+        return found
 
     # --- on a worker
 
@@ -207,8 +210,6 @@ class KafkaSource(Declared):
         positions = np.fromiter(map(Message.offset, run), np.int64, len(run))
         values = list(map(Message.value, run))
         return Messages(self.topic, partition, positions, pa.array(values, pa.binary()), details, values)
-
-    # --- the client
 
     def _client(self, make: type[Any], extra: Mapping[str, Any]) -> Any:
         given = {name: value.get_secret_value() for name, value in self.settings.items()}
