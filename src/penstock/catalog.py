@@ -55,6 +55,7 @@ class Catalog:
         self.ledger_location = ledger_location(pipeline)
         self.options = storage_options(pipeline)
         self._stores: dict[str, Storage] = {}
+        self._tables: dict[str, Table] = {}
         self.targets: dict[str, Target] = {}  # type → its table
         self.existing: set[str] = set()  # names of tables that are there, or decided to be
         self.letters = Target(LETTERS, self.letters_location, Shape(DEAD_LETTERS, "freeze"), ("date",))
@@ -74,7 +75,10 @@ class Catalog:
         return self.letters_location if name == LETTERS else child(self.base, name)
 
     def open(self, name: str) -> Table:
-        return self._open_table(self.location(name), self._pipeline.app, self.options)
+        """The table of this name: always the same object, which may remember what it has seen."""
+        if name not in self._tables:
+            self._tables[name] = self._open_table(self.location(name), self._pipeline.app, self.options)
+        return self._tables[name]
 
     def held(self, *name: str) -> str:
         """Where files wait whose table's place could not be written."""

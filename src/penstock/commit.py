@@ -97,7 +97,8 @@ class Commits:
                 self._entries.clear()
             known = state is not None and line.id in (None, state.id)
             line.carried = max(head.carried.get(name, 0), state.carried if state is not None and known else 0)
-            line.unproven = line.unseen = line.carried > 0
+            line.unproven = line.carried > 0
+            line.unseen = line.unproven and another(state, line.carried, line.id) is not None
 
     def take(self, entry: Entry) -> None:
         """A batch was decided: it is next in line for every table it lists."""

@@ -30,6 +30,9 @@ FIRST_LOOK, WHOLE_RUN = 64, 20_000
 PARSE_ROWS = 2_048  # rows per parse of the columnar parser: larger ones fall out of the cache
 MAX_TYPE_NAME = 1_000
 
+# As scalars already: pyarrow looks for a package that is not there each time it makes one of a Python value.
+_NEWLINE, _DEEPEST = pa.scalar(b"\n"), pa.scalar(MAX_DEPTH)
+
 # The columnar parser moves characters of every other plane (much Chinese among them) by a plane if they are escaped.
 _MOVED = r"\\u[dD][89abAB][4-7c-fC-F]"
 
@@ -50,6 +53,7 @@ class JsonReader:
 
     def __init__(self, format: JsonFormat, shapes: Shapes) -> None:
         self._format, self._shapes = format, shapes
+        self._max_bytes = pa.scalar(format.max_bytes)
         self._allow = re2.compile(shapes.allow) if shapes.allow else None
         wanted = {name: shape for name, shape in shapes.types.items() if self._is_allowed(name)}
         self._classifier = Classifier(replace(shapes, types=wanted), strict_keys=format.duplicate_keys == "reject")
@@ -78,7 +82,7 @@ class JsonReader:
 
     def _codes(self, column: pa.BinaryArray, values: list[bytes], types: Sequence[str] | None) -> np.ndarray:
         """The fast path's answer for every message: a type's code, FILTERED, or DOUBT."""
-        large = pc.greater(pc.binary_length(column), self._format.max_bytes)
+        large = pc.greater(pc.binary_length(column), self._max_bytes)
         if pc.any(large).as_py():
             values = [b"" if too_large else value for value, too_large in zip(values, large.to_pylist(), strict=True)]
         codes = np.array(self._classifier.codes(values, types), np.int32)
@@ -146,7 +150,7 @@ class JsonReader:
 
     def columns(self, type: str, values: pa.BinaryArray) -> pa.RecordBatch | None:
         schema = self._arrow[type]
-        lines = pc.binary_join(pa.ListArray.from_arrays([0, len(values)], values), b"\n")[0].as_buffer()
+        lines = pc.binary_join(pa.ListArray.from_arrays([0, len(values)], values), _NEWLINE)[0].as_buffer()
         try:
             parsed = read_json(io.BytesIO(lines), schema, batch_size=PARSE_ROWS)
             table = pa.RecordBatchReader.from_stream(parsed).read_all()
@@ -192,7 +196,7 @@ def _well_formed(values: pa.BinaryArray) -> np.ndarray:
     """Where decoding skipped part of a message: is that part UTF-8, and not too deep?
     At most so many opening brackets cannot nest deeper than that."""
     opening = pc.add(pc.count_substring(values, b"["), pc.count_substring(values, b"{"))
-    shallow: np.ndarray = pc.less_equal(opening, MAX_DEPTH).to_numpy(zero_copy_only=False)
+    shallow: np.ndarray = pc.less_equal(opening, _DEEPEST).to_numpy(zero_copy_only=False)
     try:
         values.cast(pa.string())
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""Every bad payload there is, and every odd one, in the middle of good traffic, through a whole pipeline."""
+"""Every bad payload there is, and every odd one, in the middle of good traffic: a real broker, a real Spark."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import Batch, FieldRoute, Pipeline, Route, Tables
-from penstock.operate.audit import audit
+from penstock import Pipeline, audit, load
 from penstock.schema import columns
-from penstock.testing import MemorySource, land_all
 from tests.formats.json.corpus import BAD, FORMAT, ODD, TYPES, Bad, Odd
 from tests.formats.json.oracle import filled
 from tests.support.lake import count, rows
+from tests.support.pipelines import write_pipeline
+from tests.support.process import penstock
+from tests.support.topics import Topics
 
 PARTITIONS = 3
 NEIGHBOURS = 3_000
@@ -45,6 +46,7 @@ class Landed:
 
     pipeline: Pipeline
     lake: Path
+    topic: str
     sent: dict[Place, Bad | Odd | dict[str, Any]]
 
     def of(self, kind: type) -> dict[Place, Any]:
@@ -52,26 +54,26 @@ class Landed:
 
 
 @pytest.fixture(scope="module")
-def landed(tmp_path_factory: pytest.TempPathFactory) -> Landed:
-    lake = tmp_path_factory.mktemp("poison") / "lake"
+def landed(topics: Topics, tmp_path_factory: pytest.TempPathFactory) -> Landed:
+    folder = tmp_path_factory.mktemp("poison")
     traffic: list[Bad | Odd | dict[str, Any]] = [*BAD, *ODD, *map(neighbour, range(NEIGHBOURS))]
     random.Random(29).shuffle(traffic)
-    source = MemorySource()
-    sent: dict[Place, Bad | Odd | dict[str, Any]] = {}
-    for number, it in enumerate(traffic):
-        partition = str(number % PARTITIONS)
-        sent[partition, number // PARTITIONS] = it
-        source.add(json.dumps(it).encode() if isinstance(it, dict) else it.value, partition=partition)
-    pipeline = Pipeline(
-        app="poison",
-        source=source,
-        format=FORMAT,
-        route=Route(by=FieldRoute(field="type")),
-        tables=Tables(base=str(lake), types=TYPES),
-        batch=Batch(messages=1_000),
-    )
-    land_all(pipeline)
-    return Landed(pipeline, lake, sent)
+    sent = {(str(number % PARTITIONS), number // PARTITIONS): it for number, it in enumerate(traffic)}
+    topic = topics.create(partitions=PARTITIONS)
+    values = [json.dumps(it).encode() if isinstance(it, dict) else it.value for it in traffic]
+    topics.produce(topic, values, partitions=PARTITIONS)
+    path = write_pipeline(folder, topics.servers, topic, messages=1_000, tables=_declared())
+    path.write_text(path.read_text().replace("format: json", f"format: {{json: {{max_bytes: {FORMAT.max_bytes}}}}}"))
+
+    done = penstock("run", path, "--until-caught-up", "--master", "local[2,1]")  # a worker that dies ends the run
+
+    assert done.status == 0, done.err
+    return Landed(load(path), folder / "lake", topic, sent)
+
+
+def _declared() -> str:
+    types = {name: spec.model_dump(mode="json", by_alias=True, exclude_none=True) for name, spec in TYPES.items()}
+    return f"  types: {json.dumps(types)}"
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +92,9 @@ def test_every_bad_payload_is_exactly_one_dead_letter_and_nothing_else_is(
 def test_dead_letter_says_where_and_why(landed: Landed, letters: dict[Place, dict[str, Any]]) -> None:
     found = {place: (letter["stage"], letter["code"]) for place, letter in letters.items()}
     assert found == {place: (bad.stage, bad.code) for place, bad in landed.of(Bad).items()}
-    assert {(letter["source"], letter["topic"]) for letter in letters.values()} == {("memory:memory", "memory")}
+    assert {(letter["source"], letter["topic"]) for letter in letters.values()} == {
+        (f"kafka:{landed.topic}", landed.topic)
+    }
     assert all(letter["error"] for letter in letters.values())
 
 
