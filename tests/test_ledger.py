@@ -192,7 +192,7 @@ def test_entry_that_vanished_stops_everything(storage: Storage, tmp_path: Path, 
         calls[act]()
     assert damage.value.code == "ledger.damaged"
     assert f"entry 2 of the ledger at {tmp_path}" in damage.value.what
-    assert "backup" in damage.value.remedy
+    assert "newest copy" in damage.value.remedy
 
 
 def test_entry_that_is_cut_off_is_named_and_stops_everything(storage: Storage, tmp_path: Path) -> None:

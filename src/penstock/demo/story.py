@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -123,11 +124,12 @@ def _show_rows(pipeline: Pipeline, name: str, console: Console) -> None:
 
 
 def _farewell(folder: Path, console: Console) -> None:
+    me = sys.argv[0] if Path(sys.argv[0]).name == "penstock" else "penstock"
     console.print("[bold]Nothing is left running.[/] What to try next:", highlight=False)
-    for line in (
-        f"penstock audit {folder}/shop.yaml                the proof again, without broker or Spark",
-        f"penstock demo --folder {folder}                it goes on where it stopped; kill it half-way",
-        f"cat {folder}/lake/_penstock/shop/ledger/*.json    what was decided, batch by batch",
-        f"python -c 'from deltalake import DeltaTable as T; print(T(\"{folder}/lake/order.v1\").count())'",
+    for command, what in (
+        (f"{me} audit {folder}/shop.yaml", "the proof again, without broker or Spark"),
+        (f"{me} demo --folder {folder}", "it goes on where it stopped; kill it half-way"),
+        (f"cat {folder}/lake/_penstock/shop/ledger/*.json", "what was decided, batch by batch"),
     ):
-        console.print(f"  {line}", markup=False, highlight=False, style="dim")
+        console.print(f"  {command}", markup=False, highlight=False)
+        console.print(f"      {what}", markup=False, highlight=False, style="dim")
