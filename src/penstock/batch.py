@@ -4,10 +4,9 @@ wait until the driver knew the columns of all of them."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Protocol
 
 from penstock.catalog import LETTERS, Catalog, Growth
@@ -72,8 +71,7 @@ class LandedBatch:
 
 def land_batch(slices: Sequence[Slice], engine: Engine, recipe: Recipe, catalog: Catalog) -> LandedBatch:
     """Land exactly these slices. Raises `ShortRead` if the source gave less, `Transient` if it was away."""
-    discard = partial(_discard, catalog)
-    first = _run(engine, [[Piece(s) for s in task] for task in tasks(slices, engine.cores)], recipe, discard)
+    first = _run(engine, [[Piece(s) for s in task] for task in tasks(slices, engine.cores)], recipe, catalog)
     if not covers([account.slice for landed in first for account in landed.accounts], slices):
         raise ShortRead("a task accounted for other positions than were planned")
     growth = catalog.grow(_seen(first))
@@ -83,7 +81,7 @@ def land_batch(slices: Sequence[Slice], engine: Engine, recipe: Recipe, catalog:
     second: list[Landed] = []
     if any(waiting):
         settled = replace(recipe, targets=growth.targets, refused=growth.refused, settled=True)
-        second = _run(engine, [pieces for pieces in waiting if pieces], settled, discard)
+        second = _run(engine, [pieces for pieces in waiting if pieces], settled, catalog)
         if sum(a.waiting for landed in first for a in landed.accounts) != sum(
             a.counts.read for landed in second for a in landed.accounts
         ):
@@ -106,19 +104,17 @@ def _accounted(landed: LandedBatch) -> None:
         )
 
 
-def reland(pieces: Sequence[Piece], engine: Engine, recipe: Recipe, name: str) -> list[File]:
+def reland(pieces: Sequence[Piece], engine: Engine, recipe: Recipe, catalog: Catalog, name: str) -> list[File]:
     """Land again what was decided for one table and vanished before the table took it."""
-    landed = _run(engine, [list(pieces)], recipe)
+    landed = _run(engine, [list(pieces)], recipe, catalog)
     return [file for answer in landed for file in answer.files.get(name, [])]
 
 
-def _run(
-    engine: Engine, work: Sequence[Sequence[Piece]], recipe: Recipe, discard: Callable[[Landed], None] | None = None
-) -> list[Landed]:
+def _run(engine: Engine, work: Sequence[Sequence[Piece]], recipe: Recipe, catalog: Catalog) -> list[Landed]:
     landed = engine.land(work, recipe)
-    if any(answer.away or answer.short for answer in landed) and discard is not None:
+    if any(answer.away or answer.short for answer in landed):
         for answer in landed:
-            discard(answer)
+            _discard(catalog, answer)
     for answer in landed:
         if answer.away:
             raise Transient("landing.away", answer.away)

@@ -124,23 +124,20 @@ class Catalog:
 
     def know(self, name: str, state: TableState | None) -> None:
         """Take over what was found of a table: its columns are what rows of its type must have."""
-        if state is None or name == LETTERS:
-            self.existing |= {name} if state else set()
-            return
-        self.existing.add(name)
-        type = type_name(name)
-        spec = self._pipeline.tables.spec(type)
-        columns = state.schema.without(self._reserved(spec))
-        self.targets[type] = self._placed(type, spec, columns, state.partition_by)
+        if state is not None:
+            self._learn(name, state.schema, state.partition_by)
 
-    def expect(self, share: Share, name: str, state: TableState | None) -> None:
+    def expect(self, name: str, share: Share, state: TableState | None) -> None:
         """Take over what was decided for a table that does not show it yet, or that nobody can look at."""
+        columns = share.schema if state is None else extended(state.schema, share.schema)
+        self._learn(name, columns, share.partition_by)
+
+    def _learn(self, name: str, columns: Schema, partition_by: tuple[str, ...]) -> None:
         self.existing.add(name)
         if name != LETTERS:
             type = type_name(name)
             spec = self._pipeline.tables.spec(type)
-            columns = share.schema if state is None else extended(state.schema, share.schema)
-            self.targets[type] = self._placed(type, spec, columns.without(self._reserved(spec)), share.partition_by)
+            self.targets[type] = self._placed(type, spec, columns.without(self._reserved(spec)), partition_by)
 
     def grow(self, seen: Mapping[str, Schema]) -> Growth:
         """Shapes for messages that wait: new tables for new types, new columns for known ones."""

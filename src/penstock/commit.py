@@ -131,9 +131,10 @@ class Commits:
 
     def _forget(self) -> None:
         """Keep the entries that are needed next. Those that a parked table will need are in the ledger."""
-        needed = {n for line in self._snapshot() for n in (line.first, line.carried if line.unproven else None)}
-        if not any(self.is_parked(line) for line in self._snapshot()):
-            needed |= {n for line in self._snapshot() for n in tuple(line.chain)[:DEPTH]}
+        needed: set[int] = set()
+        for line in self._snapshot():
+            needed.update(tuple(line.chain)[: 1 if self.is_parked(line) else DEPTH])
+            needed.update([line.carried] if line.unproven else [])
         for number in [number for number in tuple(self._entries) if number not in needed]:
             self._entries.pop(number, None)
 

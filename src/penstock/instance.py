@@ -102,7 +102,7 @@ class Instance:
         yet, and how large messages are."""
         for name, line in self.commits.lines.items():
             if line.chain or states.get(name) is None:
-                self.catalog.expect(self.commits.entry(self.head.heads[name]).share(name), name, states.get(name))
+                self.catalog.expect(name, self.commits.entry(self.head.heads[name]).share(name), states.get(name))
         if self.head.heads:
             self._weigh(self.commits.entry(max(self.head.heads.values())).total)
 
@@ -218,7 +218,7 @@ class Instance:
         ]
         recipe = replace(self.recipe(), settled=True)
         try:
-            files = reland(pieces, self.around.engine, recipe, name)
+            files = reland(pieces, self.around.engine, recipe, self.catalog, name)
         except ShortRead as why:
             raise TableRefused(
                 "table.files-lost",

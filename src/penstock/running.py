@@ -23,7 +23,7 @@ from penstock.pipeline import Pipeline, Spark
 from penstock.protocol.begin import Accepted
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from penstock.engine.session import SparkSession
 
 
 def run(

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from penstock.formats.json import JsonFormat
-from penstock.pipeline import Pipeline
 from penstock.testing import MemorySource, land_all
+from tests.memory_shop import event, shop
 
 _FILE = """\
 app: {app}
@@ -26,21 +25,13 @@ class Shop:
         self.app, self.lake, self.source = app, folder / "lake", MemorySource()
         self.path = folder / f"{app}.yaml"
         self.path.write_text(_FILE.format(app=app, base=self.lake))
-        self.pipeline = Pipeline.model_validate(
-            {
-                "app": app,
-                "source": self.source,
-                "format": JsonFormat(),
-                "route": {"by": {"field": "type"}},
-                "tables": {"base": str(self.lake)},
-            }
-        )
+        self.pipeline = shop(self.source, self.lake, app=app)
 
     def land(self, *kinds: str) -> None:
         """One message of each of these types as one batch; one that is `bad` is a dead letter."""
         for kind in kinds:
             number = len(self.source.partitions["0"])
-            self.source.add(b"{" if kind == "bad" else json.dumps({"type": kind, "n": number}).encode())
+            self.source.add(b"{" if kind == "bad" else event(kind, number))
         land_all(self.pipeline)
 
     def entry(self, number: int) -> Path:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pyspark
@@ -16,6 +17,9 @@ from penstock.engine.java import java
 from penstock.engine.noise import without_noise
 from penstock.errors import PenstockError
 from penstock.pipeline import Spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession as SparkSession  # noqa: PLC0414 (for who may not import pyspark)
 
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _QUIET = {

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import (
     Consumer,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -27,13 +26,13 @@ from penstock.contracts import Bound, Identity, Positions, ShortRead, Slice
 from penstock.errors import broker_away, topic_missing
 from penstock.messages import Details, Messages
 from penstock.pipeline import Declared
+from penstock.sources.kafka_group import Group
 
 RUN, RUN_BYTES = 20_000, 32 * 2**20  # messages handed on together, and about how much of them
 FETCH = 1_000  # messages asked of the client at once: more costs more per message
 POLL = 0.02  # seconds: `consume` waits for the full number, and the last ones may be transaction markers
 PATIENCE = 60.0  # seconds without any sign of life before a task gives up
 ANSWER = 15.0  # seconds for an administrative question
-COURTESY = 5.0  # seconds for telling others where we are: nothing of ours depends on it
 
 _GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 _OUT_OF_RANGE = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
@@ -118,12 +117,8 @@ class KafkaSource(Declared):
 
     def publish(self, app: str, positions: Positions) -> None:
         places = [TopicPartition(self.topic, int(p), offset) for p, offset in positions.items()]
-        told = [ConsumerGroupTopicPartitions(self.group or app, places)]
-        asked = self._admin().alter_consumer_group_offsets(told, request_timeout=COURTESY)
-        for answer in asked.values():
-            for place in self._ask(answer.result).topic_partitions:
-                if place.error is not None:
-                    raise self._meaning(place.error)
+        group: Group = self._client(Group, {"group.id": self.group or app, **_OURS})
+        self._ask(lambda: group.tell(places))
 
     def _describe(self) -> TopicDescription:
         asked = self._admin().describe_topics(TopicCollection([self.topic]), request_timeout=ANSWER)
@@ -201,8 +196,8 @@ class KafkaSource(Declared):
     def _messages(self, partition: str, run: list[Message]) -> Messages:
         def details(at: int) -> Details:
             kind, stamp = run[at].timestamp()
-            try:
-                headers = run[at].headers() or []
+            try:  # through `map`, because a plain call, once it is hot, does not look for the client's error
+                headers = next(map(Message.headers, [run[at]])) or []
             except (SystemError, UnicodeError):  # a name is not UTF-8: asked again, the client gives a null pointer
                 run[at].set_headers(headers := [("penstock.unreadable", None)])
             return Details(run[at].key(), headers, stamp if kind else None)
