@@ -28,7 +28,7 @@ ROOMS = {
     "pyspark": ("penstock.engine",),
     "py4j": ("penstock.engine",),
     "deltalake": ("penstock.tables", "penstock.demo"),
-    "confluent_kafka": ("penstock.sources.kafka", "penstock.demo"),
+    "confluent_kafka": ("penstock.sources.kafka", "penstock.sources.kafka_group", "penstock.demo"),
     "msgspec": ("penstock",),
     "arro3": ("penstock.formats",),
     "obstore": ("penstock.storage",),
