@@ -26,6 +26,7 @@ from penstock.demo.broker import LocalBroker
 from penstock.demo.jars import fetch
 
 OUT = Path("build/bench")
+PARTS = ["throughput", "mixes", "transforms", "small"]
 
 
 @dataclass
@@ -55,7 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="30 times fewer messages: to see that it works")
     parser.add_argument("--repeat", type=int, default=3, help="how often each way is measured")
-    parser.add_argument("--only", choices=["throughput", "mixes", "small"], action="append", help="a part of it")
+    parser.add_argument("--only", choices=PARTS, action="append", help="a part of it")
     given = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 180)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -76,7 +77,7 @@ def _clear_away(number: int, _: FrameType | None) -> None:
 
 def _measure(given: argparse.Namespace, console: Console) -> list[report.Row]:
     less = 30 if given.quick else 1
-    parts = given.only or ["throughput", "mixes", "small"]
+    parts = given.only or PARTS
     rows: list[report.Row] = []
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=OUT.absolute(), prefix="run-")))
@@ -88,6 +89,8 @@ def _measure(given: argparse.Namespace, console: Console) -> list[report.Row]:
             rows += throughput(bench, Topic("clean", 3_000_000 // less), given.repeat)
         if "mixes" in parts:
             rows += mixes(bench, 3_000_000 // less, given.repeat)
+        if "transforms" in parts:
+            rows += transforms(bench, Topic("books", 1_000_000 // less, books=True), given.repeat)
         if "small" in parts:
             rows += small(bench, 80 if given.quick else 200)
     return [*rows, report.quiet_row(bench.results)]
@@ -112,6 +115,11 @@ def mixes(bench: Bench, messages: int, repeat: int) -> list[report.Row]:
     for topic in topics:
         bench.fill(topic)
     return report.mix_rows(bench.measure("penstock_runs", "mixes", topics, repeat), "five", "hundred", "bad")
+
+
+def transforms(bench: Bench, topic: Topic, repeat: int) -> list[report.Row]:
+    bench.fill(topic)
+    return report.transform_rows(bench.measure("penstock_runs", "transforms", [topic], repeat))
 
 
 def small(bench: Bench, batches: int) -> list[report.Row]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import msgspec
 
 from bench import measure
 from bench.jobs import Clock, Job, Part, Result, Run, SmallBatch, answer, expect, told
@@ -19,12 +21,25 @@ from penstock.running import run
 from penstock.sources.kafka import KafkaSource
 
 SMALL = 1_000  # messages of a small batch
+ORDER_BOOK = {
+    "date": "substr(time, `0`, `10`)",
+    "bid_0_px": "bids[0].px",
+    "bid_0_qty": "bids[0].qty",
+    "ask_0_px": "offers[0].px",
+    "ask_0_qty": "offers[0].qty",
+    "id_context_id_uuid": "`null`",
+}
 
 
 def main() -> None:
     job = told()
     context = open_context("bench", Spark())  # `run` finds it and uses it: every run has the same, warm one
-    measures: dict[str, Callable[[Job], Result]] = {"whole": whole, "mixes": mixes, "small": small}
+    measures: dict[str, Callable[[Job], Result]] = {
+        "whole": whole,
+        "mixes": mixes,
+        "small": small,
+        "transforms": transforms,
+    }
     result = measures[job.kind](job)
     answer(job, result)
     context.stop()
@@ -46,6 +61,18 @@ def mixes(job: Job) -> Result:
                 run(_pipeline(job, topic, Batch(messages=CLEAN_START)), until=Until(batches=1))
             first = Part(CLEAN_START, clock.seconds, clock.cpu)
             runs.append(_timed(job, topic, _pipeline(job, topic), first))
+    return Result(runs, measure.peaks())
+
+
+def transforms(job: Job) -> Result:
+    """One topic as it comes and with transforms in turn, each into tables that one batch has made before."""
+    _warm_up(job)
+    (topic,), runs = job.topics, []
+    for _ in range(job.repeat):
+        for name, rules in (("as it comes", {}), ("transformed", ORDER_BOOK)):
+            run(_pipeline(job, topic, Batch(messages=CLEAN_START), rules), until=Until(batches=1))
+            done = _timed(job, topic, _pipeline(job, topic, None, rules), Part(CLEAN_START, 0.0, 0.0))
+            runs.append(msgspec.structs.replace(done, topic=name))
     return Result(runs, measure.peaks())
 
 
@@ -80,12 +107,13 @@ def _lake(job: Job, topic: Topic) -> Path:
     return job.place / "lake" / topic.name
 
 
-def _pipeline(job: Job, topic: Topic, batch: Batch | None = None) -> Pipeline:
+def _pipeline(job: Job, topic: Topic, batch: Batch | None = None, rules: Mapping[str, str] | None = None) -> Pipeline:
     return Pipeline(
         app="bench",
         source=KafkaSource(servers=job.servers, topic=topic.name),
         format=JsonFormat(),
         route=Route(by=FieldRoute(field="eventType")),
+        transforms=dict(rules or {}),
         tables=Tables(base=str(_lake(job, topic))),
         batch=batch or Batch(),  # as it comes: a million messages or half a gigabyte
     )

@@ -123,6 +123,21 @@ def _phase_rows(ours: Throughput) -> list[Row]:
     ]
 
 
+def transform_rows(result: Result) -> list[Row]:
+    """Order books with six transforms, against the same ones without."""
+
+    def median(name: str, of: Callable[[Part], float]) -> float:
+        return statistics.median(of(run.whole) for run in result.runs if run.topic == name)
+
+    rates = {name: median(name, lambda part: part.messages / part.seconds) for name in ("as it comes", "transformed")}
+    cpus = {name: median(name, lambda part: part.cpu / part.messages * 1e6) for name in rates}
+    told = f"{rates['transformed']:,.0f} against {rates['as it comes']:,.0f} messages/s; tables made before"
+    return [
+        at_least("rate with six transforms", 100 * rates["transformed"] / rates["as it comes"], "%", 70, told),
+        Row("CPU, six transforms", cpus["transformed"], "µs/message", note=f"{cpus['as it comes']:.1f} without"),
+    ]
+
+
 def mix_rows(result: Result, five: str, hundred: str, bad: str) -> list[Row]:
     """Many tables and broken messages, each against the same clean topic of five types."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -35,6 +35,7 @@ class Topic:
     types: int = 5
     bad: float = 0.0
     pool: int = POOL
+    books: bool = False  # order books instead of events: arrays of objects
 
     def type_names(self) -> list[str]:
         return [f"event.t{number:03d}" for number in range(self.types)]
@@ -51,7 +52,10 @@ class Topic:
         return set(chosen.sample(places, round(self.messages * self.bad))) if self.bad else set()
 
     def values(self) -> Iterator[bytes]:
-        pool, heads = _pool(self.pool), [f'{{"eventType":"{name}","id":"'.encode() for name in self.type_names()]
+        pool, heads = (
+            _pool(self.pool, _book if self.books else _tail),
+            [f'{{"eventType":"{name}","id":"'.encode() for name in self.type_names()],
+        )
         bad, types = self._bad_places(), self.types
         for number in range(self.messages):
             id = number * 0x9E3779B97F4A7C15 & (2**64 - 1)
@@ -109,10 +113,10 @@ def _broken(value: bytes, number: int) -> bytes:
     )[number % 8]
 
 
-def _pool(size: int) -> list[bytes]:
+def _pool(size: int, tail: Callable[[random.Random], bytes]) -> list[bytes]:
     """What follows the id in a message."""
     rng = random.Random(320)
-    return [_tail(rng) for _ in range(size)]
+    return [tail(rng) for _ in range(size)]
 
 
 def _tail(rng: random.Random) -> bytes:
@@ -128,6 +132,22 @@ def _tail(rng: random.Random) -> bytes:
         "quantity": rng.randrange(1, 9),
         "returning": rng.random() < 0.4,
         "note": " ".join(rng.choice(_WORDS) for _ in range(4)),
+    }
+    return b'",' + json.dumps(rest, separators=(",", ":")).encode()[1:]
+
+
+def _book(rng: random.Random) -> bytes:
+    mid = rng.randrange(1_000, 90_000)
+    sides = {
+        side: [{"px": (mid + sign * level) / 100, "qty": rng.randrange(1, 500)} for level in range(1, 6)]
+        for side, sign in (("bids", -1), ("offers", 1))
+    }
+    rest = {
+        "time": f"2026-11-{rng.randrange(1, 29):02d}T{rng.randrange(24):02d}:00:00.{rng.randrange(1000):03d}Z",
+        "instrument": f"SYM{rng.randrange(400):03d}",
+        "sequence": rng.randrange(2**40),
+        "id_context_id_uuid": f"{rng.getrandbits(128):032x}",
+        **sides,
     }
     return b'",' + json.dumps(rest, separators=(",", ":")).encode()[1:]
 

@@ -34,6 +34,7 @@ ROOMS = {
     "obstore": ("penstock.storage",),
     "yaml": ("penstock.config",),
     "cyclopts": ("penstock.cli",),
+    "prometheus_client": ("penstock.metrics.prometheus",),
     "rich": ("penstock.cli", "penstock.operate", "penstock.demo"),
 }
 BANNED_MODULES = {"utils", "util", "common", "helpers", "misc", "base", "core", "manager", "types", "constants"}

@@ -86,3 +86,37 @@ def test_ledger_that_takes_no_entries_is_told_and_does_not_keep_us_from_stopping
     closed.clear()
     land_all(shop(source, tmp_path / "lake"))
     assert DeltaTable(tmp_path / "lake" / "order").count() == 1
+
+
+@pytest.mark.parametrize(("smallest", "taken"), [("1MB", 0), ("20B", 5)])
+def test_trickle_waits_until_it_makes_a_file_of_some_size(tmp_path: Path, smallest: str, taken: int) -> None:
+    source, settings = MemorySource(), {"latency": "1h", "messages": 5, "min_file_bytes": smallest}
+    source.add(event("order", 0))
+    land_all(shop(source, tmp_path / "lake"))
+    source.add(*(event("order", n) for n in range(1, 9)))
+
+    with instance(shop(source, tmp_path / "lake", batch=settings)) as running:
+        running.claim()
+        planned = Loop(running, Until())._plan()
+
+    assert sum(piece.end - piece.start for piece in planned) == taken
+
+
+def test_jitter_is_drawn_anew_for_every_batch(tmp_path: Path) -> None:
+    source = MemorySource()
+    with instance(shop(source, tmp_path / "lake", batch={"latency": "10ms", "jitter": 0.1})) as running:
+        running.claim()
+        loop = Loop(running, Until())
+        drawn = {loop.stretch}
+        for number in range(3):
+            source.add(event("order", number))
+            while not (slices := loop._plan()):
+                continue
+            loop._batch(slices)
+            drawn.add(loop.stretch)
+
+    assert len(drawn) == 4
+    assert all(0 <= share <= 0.1 for share in drawn)
+    with instance(shop(source, tmp_path / "lake")) as running:
+        running.claim()
+        assert Loop(running, Until()).stretch == 0

@@ -15,24 +15,40 @@ from pydantic.fields import FieldInfo
 import penstock as p
 from penstock import errors
 from penstock.cli.main import app
+from penstock.config.flags import help_text
+from penstock.metrics.names import METRICS, Metric
 from penstock.quantities import seconds, size
 
 NOTE = "<!-- Written by `make reference`. Change the code, not this page. -->\n"
 NAME = re.compile(r"(?:\w+\.)*_?([A-Za-z]\w*)(?![\w(.])")  # of what is filled in, not of what is called for it
 STATUS = {name: str(kind.exit_status) for name, kind in vars(errors).items() if hasattr(kind, "exit_status")}
 Row = tuple[str, ...]
-PARTS = (p.Pipeline, p.KafkaSource, p.JsonFormat, p.Route, p.FieldRoute, p.HeaderRoute)
-PLACES = (p.Tables, p.TableSpec, p.DeadLetters, p.Batch, p.LedgerSpec, p.Spark)
+PARTS = (p.Pipeline, p.KafkaSource, p.JsonFormat, p.Route, p.FieldRoute, p.HeaderRoute, p.ConstantRoute)
+PLACES = (p.Tables, p.TableSpec, p.DeadLetters, p.Batch, p.LedgerSpec, p.Spark, p.Metrics)
 ABOUT = """\
 A pipeline is one YAML file. In Python the same names are arguments of the objects named here.
 Durations are written `500ms`, `10s`, `2m`, `1h`, `7d`; sizes `64KB`, `512MB`, `8MiB`. `${env:NAME}` in a text stands
 for an environment variable. Column types are explained in [evolving schemas](../how-to/evolving-schemas.md).
 """
 KINDS = {str: "text", int: "number", float: "number", bool: "true or false", SecretStr: "secret text", Any: "a part"}
-JSON_FIELDS = {
-    "max_bytes": "A larger message is a dead letter of which only size and hash are kept.",
-    "duplicate_keys": "Of a key that occurs twice in an object the last one counts, or the message is a dead letter.",
-}
+COUNTED = """\
+How to switch them on is in [watching a run](../how-to/watching.md). A type is named as its table's folder is; the
+dead-letter table is `_dead_letters`. There are at most `tables.limit` + 1 types; what came after them is `other`.
+Counters start at 0 with the process and count what was decided, so they agree with the ledger.
+
+**Prometheus.** Names, labels and units of the first group are those of kafka-delta-ingest, so its dashboards stay.
+Its counters lack `_total`, and two of its gauges have it: they are exposed as `untyped`, which `rate()` does not
+mind and `promtool check metrics` accepts. Its timers are summaries in milliseconds, with quantiles over the last 100
+values, and here they have the label `message_type` too. Where the type is not known there is no label. penstock's own
+timer is a histogram in seconds. Nothing is dropped for being idle.
+
+**StatsD.** Timers are sent in milliseconds; kafka-delta-ingest divides them by 1,000 once more. In a type's name a
+dot is sent as `_`, and every byte outside of `[A-Za-z0-9_-]` as `_` and two hexadecimal digits. Without a type, the
+last part is left out.
+
+Lag is as of the last look at the source, which comes before every batch and at least every second unless something is
+waited for.
+"""
 STATUSES = """\
 | exit status | meaning |
 | --- | --- |
@@ -55,7 +71,7 @@ ENDS, WAITS, PARKS, LETTERS = HEADS
 
 def pages() -> dict[str, str]:
     """Every page of the reference, by file name."""
-    return {"cli.md": commands(), "pipeline.md": settings(), "errors.md": codes()}
+    return {"cli.md": commands(), "pipeline.md": settings(), "errors.md": codes(), "metrics.md": metrics()}
 
 
 def _table(*rows: Row) -> str:
@@ -64,9 +80,11 @@ def _table(*rows: Row) -> str:
 
 
 def commands() -> str:
-    told = "\n".join(app[name].generate_docs(heading_level=2) for name in ("run", "check", "audit", "demo"))
+    shown = ("run", "check", "audit", "repair", "table", "demo")
+    told = "\n".join(app[name].generate_docs(heading_level=2) for name in shown)
     told = re.sub(r" \*\[default: (?:False|\(\))\]\*", "", told.replace("```console\n", "```text\npenstock "))
-    return f"# Command line\n\n{NOTE}\nExit statuses are listed in [errors](errors.md).\n\n{told.strip()}\n"
+    ingest = f"## penstock ingest\n\n```text\n{help_text().strip()}\n```"
+    return f"# Command line\n\n{NOTE}\nExit statuses are listed in [errors](errors.md).\n\n{told.strip()}\n\n{ingest}\n"
 
 
 def settings() -> str:
@@ -84,7 +102,7 @@ def _field(name: str, field: FieldInfo) -> Row:
     default = f"`{given:g}s`" if kind == "duration" else f"`{given}`".replace("False", "false")
     if given is None or given == {} or isinstance(given, BaseModel) or field.is_required():
         default = "required" if field.is_required() else ""
-    return f"`{field.alias or name}`", kind, default, field.description or JSON_FIELDS[name]
+    return f"`{field.alias or name}`", kind, default, field.description or ""
 
 
 def _kind(kind: Any) -> str:
@@ -109,6 +127,29 @@ def codes() -> str:
         rows = [(*row, "", "")[: len(heads)] for _, row in sorted(found[title].items())]
         text += f"\n## {title}\n\n{_table(heads, *rows)}"
     return text
+
+
+def metrics() -> str:
+    text = f"# Metrics\n\n{NOTE}\n{COUNTED}"
+    for title, own in (("Names of kafka-delta-ingest", False), ("penstock's own", True)):
+        found = [metric for metric in METRICS if metric.is_own == own]
+        rows = [_metric(metric) for metric in found]
+        text += f"\n## {title}\n\n{_table(('Prometheus', 'StatsD', 'kind', 'labels', 'meaning'), *rows)}"
+    return text
+
+
+def _metric(metric: Metric) -> Row:
+    labels = [label for label in metric.labels if label != "app"]
+    whole = ["penstock.<app>" if metric.is_own else "<prefix>", metric.name.removeprefix("penstock.")]
+    statsd = ".".join([*whole, *(f"<{label}>" for label in labels)])
+    kind = metric.kind if metric.prometheus_type in (metric.kind, "unknown") else metric.prometheus_type
+    return (
+        f"`{metric.in_prometheus}`",
+        f"`{statsd}`",
+        f"{kind}, untyped" if metric.prometheus_type == "unknown" else kind,
+        ", ".join(f"`{label}`" for label in metric.labels),
+        metric.meaning,
+    )
 
 
 def _refusals(function: ast.FunctionDef) -> Iterator[tuple[str, str, Row]]:

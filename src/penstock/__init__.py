@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from penstock.operate.audit import audit
     from penstock.pipeline import (
         Batch,
+        ConstantRoute,
         DeadLetters,
         FieldRoute,
         HeaderRoute,
         LedgerSpec,
+        Metrics,
         Pipeline,
         Route,
         Spark,
@@ -31,12 +33,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Batch",
+    "ConstantRoute",
     "DeadLetters",
     "FieldRoute",
     "HeaderRoute",
     "JsonFormat",
     "KafkaSource",
     "LedgerSpec",
+    "Metrics",
     "PenstockError",
     "Pipeline",
     "Route",

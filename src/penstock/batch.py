@@ -69,9 +69,12 @@ class LandedBatch:
         }
 
 
-def land_batch(slices: Sequence[Slice], engine: Engine, recipe: Recipe, catalog: Catalog) -> LandedBatch:
-    """Land exactly these slices. Raises `ShortRead` if the source gave less, `Transient` if it was away."""
-    first = _run(engine, [[Piece(s) for s in task] for task in tasks(slices, engine.cores)], recipe, catalog)
+def land_batch(
+    slices: Sequence[Slice], engine: Engine, recipe: Recipe, catalog: Catalog, cores: int | None = None
+) -> LandedBatch:
+    """Land exactly these slices, on all cores or so many. Raises `ShortRead` if the source gave less,
+    `Transient` if it was away."""
+    first = _run(engine, [[Piece(s) for s in task] for task in tasks(slices, cores or engine.cores)], recipe, catalog)
     if not covers([account.slice for landed in first for account in landed.accounts], slices):
         raise ShortRead("a task accounted for other positions than were planned")
     growth = catalog.grow(_seen(first))

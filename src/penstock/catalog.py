@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from penstock.contracts import File, Shape, Share, Table, TableState
 from penstock.errors import Complaint, ConfigError, TableRefused, Transient
+from penstock.landing.letter_columns import letter_schema
 from penstock.landing.recipe import Target
-from penstock.messages import DEAD_LETTERS, RESCUED, SOURCE_COLUMNS
+from penstock.messages import RESCUED, SOURCE_COLUMNS
 from penstock.new_columns import admitted, leaves
 from penstock.pipeline import Pipeline, TableSpec
 from penstock.schema import INT, JSON, LONG, STRING, Field, Scalar, Schema, Struct, Type, extended, settled
@@ -58,7 +59,8 @@ class Catalog:
         self._tables: dict[str, Table] = {}
         self.targets: dict[str, Target] = {}  # type → its table
         self.existing: set[str] = set()  # names of tables that are there, or decided to be
-        self.letters = Target(LETTERS, self.letters_location, Shape(DEAD_LETTERS, "freeze"), ("date",))
+        letters = Shape(letter_schema(pipeline.dead_letters.transforms), "freeze")
+        self.letters = Target(LETTERS, self.letters_location, letters, ("date",))
         if complaints := self._complaints():
             raise ConfigError(complaints)
         for type, spec in pipeline.tables.types.items():
@@ -239,7 +241,7 @@ class Catalog:
         under every policy."""
         name = table_name(type)
         whole = extended(columns, admitted(spec.declared or Struct(), columns, self._reserved(spec)))
-        shape = Shape(whole, spec.evolve or "add", self._reserved(spec))
+        shape = Shape(whole, spec.evolve or "add", self._reserved(spec), bool(spec.coerce))
         return Target(name, self.location(name), shape, partition_by, bool(spec.source_columns))
 
     def _is_explicit(self, type: str) -> bool:

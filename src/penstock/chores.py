@@ -22,8 +22,9 @@ class Chores:
 
     def __init__(self, instance: Instance) -> None:
         self._instance, self._around = instance, instance.around
-        self._ends: dict[int, dict[str, int]] = {}
-        self._published = self._hinted = self._stripped = 0
+        self._ends = {instance.head.number: instance.head.ends}
+        self._published = instance.head.number
+        self._told = self._hinted = self._stripped = 0
         self._publish_at = 0.0
         self._busy: set[str] = set()
         self._untold = False  # nobody could be told where we are, and that was said
@@ -58,6 +59,9 @@ class Chores:
         limit = self._instance.commits.oldest or self._instance.head.number + 1
         settled = max((number for number in self._ends if number < limit), default=0)
         self._ends = {number: ends for number, ends in self._ends.items() if number >= settled}
+        if settled > self._told:
+            self._told = settled
+            self._around.observer.settled(self._ends[settled])
         return settled
 
     def _publish(self, number: int, ends: Positions) -> None:

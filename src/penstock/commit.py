@@ -18,6 +18,7 @@ from penstock.crashpoints import reach
 from penstock.crew import Crew
 from penstock.errors import PenstockError, TableRefused
 from penstock.ledger import Ledger
+from penstock.observe import Observer, Silence, TableReport
 from penstock.protocol.commits import Carried, Commit, Create, Evolve, Park, another, next_step, pending
 from penstock.protocol.entry import Entry, Known
 
@@ -82,6 +83,7 @@ class Commits:
         self._tending = threading.Lock()
         self.lines: dict[str, Line] = {}
         self.park_after = 120.0
+        self.observer: Observer = Silence()
 
     # --- what there is to do
 
@@ -99,6 +101,8 @@ class Commits:
             line.carried = max(head.carried.get(name, 0), state.carried if state is not None and known else 0)
             line.unproven = line.carried > 0
             line.unseen = line.unproven and another(state, line.carried, line.id) is not None
+        for line in self._snapshot():  # not before: whoever could not read the ledger begins anew
+            self.observer.table(TableReport(line.name, "owes", len(line.chain)))
 
     def take(self, entry: Entry) -> None:
         """A batch was decided: it is next in line for every table it lists."""
@@ -106,6 +110,7 @@ class Commits:
             self._entries[entry.number] = entry
             for name in entry.tables:
                 self._line(name).chain.append(entry.number)
+                self.observer.table(TableReport(name, "owes"))
         self.tend()
 
     def _line(self, name: str) -> Line:
@@ -209,6 +214,7 @@ class Commits:
             case Carried() if state is not None:
                 line.id = state.id
                 line.took(share.batch)
+                self.observer.table(TableReport(line.name, "took"))
             case Evolve(schema) if state is not None:
                 line.table.evolve(state, schema)
                 reach("evolve.after")
@@ -222,10 +228,13 @@ class Commits:
     def _give(self, line: Line, entry: Entry, share: Share, give: Callable[[Share], None]) -> None:
         if self._missing(line.name, share.files):
             share = replace(share, files=tuple(self._reland(entry, line.name)), is_relanded=True)
+        began = self._crew.now()
+        self.observer.table(TableReport(line.name, "gives"))
         reach("commit.before")
         give(share)
         reach("commit.after")
         line.took(share.batch)
+        self.observer.table(TableReport(line.name, "took", seconds=self._crew.now() - began))
         if isinstance(line.table, Tidy) and line.table.is_untidy:
             self._crew.spawn(lambda: self._tidy(line))
 
@@ -251,6 +260,7 @@ class Commits:
         line.refused = isinstance(why, TableRefused)
         line.reason = f"{why.what} [{why.code}]" if isinstance(why, PenstockError) else f"{type(why).__name__}: {why}"
         line.attempts += 1
+        self.observer.table(TableReport(line.name, "fails"))
         line.retry_at = now + min(SLOWEST_RETRY, 0.05 * 2 ** min(line.attempts, 12)) * (0.5 + self._crew.chance() / 2)
 
     def _tidy(self, line: Line) -> None:

@@ -6,7 +6,7 @@ A part can be written from the text here alone. Parts are found by entry point
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as having
 from typing import Any, Protocol, runtime_checkable
@@ -50,6 +50,16 @@ class Identity(msgspec.Struct, frozen=True):
     incarnation: str
 
 
+@runtime_checkable
+class Named(Protocol):
+    """A source that was told by position where a first start begins, beyond what `Bound.begin` says."""
+
+    @property
+    def named(self) -> Positions:
+        """Those positions; partitions without one begin by policy."""
+        ...
+
+
 class ShortRead(Exception):
     """A slice could not be read to its end: plan again, do not trust what was read of it."""
 
@@ -90,6 +100,7 @@ class Shape:
     schema: Schema
     evolve: str = "add"
     reserved: frozenset[str] = frozenset()  # column names that belong to penstock in this table
+    coerce: bool = False  # make values fit: see `values.fit`
 
     @property
     def columns(self) -> Schema:
@@ -143,6 +154,11 @@ class Format(Protocol):
         """A reader for these shapes (on a worker)."""
         ...
 
+    def plain(self, value: bytes) -> dict[str, Any]:
+        """One message as plain values (see `values.plain`), for whoever changes messages before they
+        become rows. Raises `Refusal`."""
+        ...
+
 
 # --- tables --------------------------------------------------------------------------------------
 
@@ -187,6 +203,9 @@ class TableState:
     restored: bool = False  # somebody took the table back since our newest batch
     unwritable: str = ""  # why this engine must not write to it
     refers: Callable[[Sequence[str]], list[str]] = lambda _: []  # which of these files are part of it
+    # Of these partitions, where another writer under this app's name stands, such as kafka-delta-ingest; nothing
+    # if the newest commit is ours:
+    stored: Callable[[Iterable[str]], Positions] = lambda _: {}
     token: Any = None
 
 

@@ -188,10 +188,14 @@ def partitions_away(partitions: Sequence[str]) -> Transient:
     )
 
 
-def records_lost(lost: Mapping[str, tuple[int, int]], why: str) -> SourceLost:
+def records_lost(lost: Mapping[str, tuple[int, int]], why: str, tables: Sequence[str] = ()) -> SourceLost:
+    """`tables`: those that were written by others up to the beginning of these ranges."""
     flags = " ".join(f"--accept-gap {p}:{start}-{end - 1}" for p, (start, end) in sorted(lost.items()))
     ranges = ", ".join(f"partition {p} positions {start} to {end - 1}" for p, (start, end) in sorted(lost.items()))
-    return SourceLost(f"source.{why}", f"{_REASONS[why]}: {ranges}", f"if that is accepted, run once with {flags}")
+    if tables:
+        ranges += f". What {', '.join(tables[:5])} stored ends there"
+    unless = "if none of them was for these tables, or that is accepted" if tables else "if that is accepted"
+    return SourceLost(f"source.{why}", f"{_REASONS[why]}: {ranges}", f"{unless}, run once with {flags}")
 
 
 _REASONS = {

@@ -31,8 +31,10 @@ from penstock.ledger import Ledger
 from penstock.observe import Observer
 from penstock.pipeline import Pipeline
 from penstock.protocol.begin import Accepted, Beginning, beginning, same_stream
-from penstock.protocol.entry import Counts, Entry, Known, Place
-from penstock.start import is_newest, look, seen, tables_moved_too
+from penstock.protocol.entry import Entry, Known, Place
+from penstock.protocol.plan import Measure
+from penstock.protocol.takeover import left
+from penstock.start import found, is_newest, look, seen, tables_moved_too
 
 T = TypeVar("T")
 
@@ -65,10 +67,10 @@ class Instance:
         self.storage = self.catalog.storage(self.catalog.ledger_location)
         self.ledger = Ledger(self.storage)
         self.commits = Commits(self.ledger, around.crew, self.catalog.open, self._missing, self._reland)
-        self.commits.park_after = pipeline.tables.park_after
+        self.commits.park_after, self.commits.observer = pipeline.tables.park_after, around.observer
         self.rival: Fenced | None = None
         self.head: Entry
-        self.size = 1_000.0  # average bytes of a message, until something was read
+        self.measure = Measure()  # what messages are like, until something was read
 
     # --- becoming the one
 
@@ -81,7 +83,8 @@ class Instance:
             if not self.patiently(partial(is_newest, self.ledger, self.pipeline.app, last, states)):
                 continue
             bounds: Mapping[str, Bound] = self.patiently(self.pipeline.source.bounds)
-            begin = beginning(last, source, self._place(), bounds, self.accepted)
+            beside = self.patiently(partial(found, self.pipeline, last, states, bounds))
+            begin = beginning(last, source, self._place(), bounds, self.accepted, beside)
             if last is not None and last.place != self._place():
                 tables_moved_too(self.catalog, last, states)
             try:
@@ -104,17 +107,15 @@ class Instance:
             if line.chain or states.get(name) is None:
                 self.catalog.expect(name, self.commits.entry(self.head.heads[name]).share(name), states.get(name))
         if self.head.heads:
-            self._weigh(self.commits.entry(max(self.head.heads.values())).total)
-
-    def _weigh(self, total: Counts) -> None:
-        self.size = max(1.0, total.bytes / total.read) if total.read else self.size
+            self.measure = self.measure.after(self.commits.entry(max(self.head.heads.values())))
 
     def _place(self) -> Place:
         return Place(self.pipeline.tables.format, self.catalog.base, self.catalog.letters_location)
 
     def _put_claim(self, last: Entry | None, source: Identity, begin: Beginning, known: Known) -> None:
+        number = last.number + 1 if last else 1
         claim = Entry(
-            number=last.number + 1 if last else 1,
+            number=number,
             id=uuid.uuid4().hex,
             app=self.pipeline.app,
             instance=self.name,
@@ -125,6 +126,8 @@ class Instance:
             ends=dict(begin.ends),
             gaps=dict(begin.gaps),
             rebased=dict(begin.rebased),
+            anew=number if begin.rebased else last.anew if last else 0,
+            skips=begin.skips,
             heads=last.heads if last else {},
             ids=known.ids,
             carried=known.carried,
@@ -146,6 +149,7 @@ class Instance:
         tables = landed.portions(self.catalog, self.head.heads)
         ranges: dict[str, tuple[int, int]] = {piece.partition: (piece.start, piece.end) for piece in slices}
         known = self.head.known | self.commits.known
+        ends = self.head.ends | {p: end for p, (_, end) in ranges.items()}
         entry = msgspec.structs.replace(
             self.head,
             number=number,
@@ -153,10 +157,11 @@ class Instance:
             instance=self.name,
             time=self._time(),
             config=self.around.config,
-            ends=self.head.ends | {p: end for p, (_, end) in ranges.items()},
+            ends=ends,
             ranges=ranges,
             gaps={},
             rebased={},
+            skips=left(self.head.skips, ends),
             counts=dict(landed.counts),
             reasons=dict(landed.reasons),
             tables=tables,
@@ -169,7 +174,7 @@ class Instance:
         reach("decide.after")
         self.head = entry
         self.catalog.settle(landed.growth, tables)
-        self._weigh(landed.total)
+        self.measure = self.measure.after(entry)
         return entry
 
     def recipe(self) -> Recipe:
@@ -182,6 +187,9 @@ class Instance:
             allow=pipeline.route.allow,
             targets=dict(catalog.targets),
             letters=catalog.letters,
+            transforms=pipeline.transforms,
+            nulls=pipeline.transform_nulls,
+            letter_transforms=pipeline.dead_letters.transforms,
             room=pipeline.tables.limit - len(catalog.targets),
             source_name=self.head.source.name,
             config=self.around.config,
@@ -189,6 +197,7 @@ class Instance:
             storage=catalog.options,
             fsync=pipeline.fsync,
             held=self.catalog.held(),
+            skips=self.head.skips,
         )
 
     def _missing(self, name: str, files: Iterable[File]) -> list[str]:
@@ -216,7 +225,7 @@ class Instance:
         pieces = [
             Piece(r.slice, only=r.mask_of(name), forced=name) for r in from_parquet(content) if len(r.positions(name))
         ]
-        recipe = replace(self.recipe(), settled=True)
+        recipe = replace(self.recipe(), settled=True, skips={})
         try:
             files = reland(pieces, self.around.engine, recipe, self.catalog, name)
         except ShortRead as why:

@@ -14,7 +14,7 @@ from penstock.instance import Instance, Stopped, Surroundings
 from penstock.observe import BatchReport
 from penstock.pipeline import Pipeline
 from penstock.protocol.begin import Accepted, same_stream
-from penstock.protocol.plan import Limits, Pressure, backlog, lost, plan
+from penstock.protocol.plan import Limits, Pressure, backlog, lost, plan, workers
 
 GUARD_EVERY = 5.0  # seconds between looks for a rival
 TEND_EVERY = 1.0  # and at tables that wait, also while the source keeps us waiting
@@ -54,9 +54,10 @@ class Loop:
         self.instance, self.until, self.around = instance, until, instance.around
         self.commits, self.chores = instance.commits, Chores(instance)
         batch = instance.pipeline.batch
-        self.limits = Limits(batch.messages, batch.bytes, batch.latency)
+        self.limits = Limits(batch.messages, batch.bytes, batch.latency, batch.min_file_bytes)
         self.lag_since: float | None = None
-        self.lag = 0
+        self.stretch = self._jitter()
+        self.lag, self.asked = 0, 0.0
 
     def run(self) -> None:
         self.around.crew.every(TEND_EVERY, self.chores.look_after_tables)
@@ -70,10 +71,11 @@ class Loop:
 
     def _batch(self, slices: list[Slice]) -> None:
         """One batch: land it, decide it, hand it to its tables."""
-        started = self.around.crew.now()
+        began = self.around.crew.now()
         reach("plan.after")
         try:
-            landed = land_batch(slices, self.around.engine, self.instance.recipe(), self.instance.catalog)
+            cores = workers(slices, self.limits, self.instance.measure, self.around.engine.cores)
+            landed = land_batch(slices, self.around.engine, self.instance.recipe(), self.instance.catalog, cores)
             same_stream(self.instance.head, self.instance.pipeline.source.identity())
         except ShortRead:
             self.instance.pause()  # the source gave less than it said: look again
@@ -90,13 +92,13 @@ class Loop:
         self.chores.decided(entry)
         self.commits.take(entry)
         self.until.done += 1
-        seconds = {"land": landed_at - started, "decide": self.around.crew.now() - landed_at}
-        written = sum(file.size for files in landed.files.values() for file in files)
-        report = BatchReport(entry, self.lag - entry.total.read, seconds, written, self.commits.parked)
-        self.around.observer.batch(report)
+        seconds = {"plan": began - self.asked, "land": landed_at - began, "decide": self.around.crew.now() - landed_at}
+        size = sum(file.size for files in landed.files.values() for file in files)
+        self.around.observer.batch(BatchReport(entry, self.lag - entry.total.read, seconds, size, self.commits.parked))
 
     def _plan(self) -> list[Slice]:
         """The next batch if it is due; otherwise wait a little and return nothing."""
+        self.asked = self.around.crew.now()
         bounds, ends = self.instance.patiently(self._bounds), self.instance.head.ends
         if self.until.caught_up and self.until.target is None:
             self.until.target = {p: bound.next for p, bound in bounds.items()}
@@ -109,25 +111,30 @@ class Loop:
         self.lag_since = None if not self.lag else self.lag_since if self.lag_since is not None else now
         waited = now - self.lag_since if self.lag_since is not None else 0.0
         limits = self.limits if self.instance.catalog.existing else self.limits.at_first()
-        slices = plan(waiting, limits, Pressure(waited, self.instance.size, hurry=self.until.caught_up))
+        pressure = Pressure(waited, self.instance.measure, self.until.caught_up, self.around.engine.cores)
+        slices = plan(waiting, limits.stretched(self.stretch), pressure)
         if slices:
-            self.lag_since = None
+            self.lag_since, self.stretch = None, self._jitter()
         elif not self.until.reached(ends):
             self.around.crew.wait(min(1.0, max(0.02, self.limits.latency / 10), self.commits.next_retry() or 0.02))
         return slices
 
+    def _jitter(self) -> float:
+        most = self.instance.pipeline.batch.jitter
+        return most * self.around.crew.chance() if most else 0.0
+
     def _bounds(self) -> Mapping[str, Bound]:
         bounds: Mapping[str, Bound] = self.instance.pipeline.source.bounds()
-        lost(self.instance.head.ends, bounds, {})
+        lost(self.instance.head.ends, bounds, {}, self.instance.head.reached)
+        self.around.observer.looked(bounds, self.instance.head.ends)
         return bounds
 
     def _refuse_a_flood(self, landed: LandedBatch) -> None:
         """Stop before a schema accident buries a day: nothing of this batch is decided yet."""
         total, rule = landed.total, self.instance.pipeline.dead_letters
-        if total.read >= rule.min_messages and total.dead > rule.max_share * total.read:
-            raise too_many_dead_letters(
-                total.dead / total.read, rule.max_share, total.read, landed.reasons, landed.example
-            )
+        share = total.dead / max(1, total.read)
+        if total.read >= rule.min_messages and share > rule.max_share:
+            raise too_many_dead_letters(share, rule.max_share, total.read, landed.reasons, landed.example)
 
     def _tend(self) -> None:
         self.instance.check()

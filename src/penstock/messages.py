@@ -21,6 +21,7 @@ class Details:
     key: bytes | None
     headers: Sequence[tuple[str, bytes | None]]
     timestamp: int | None  # milliseconds since the epoch, as the source recorded it
+    timestamp_type: int = -1  # whose time it is: -1 nobody's, 0 the producer's, 1 the log's
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class Messages:
     def listed(self) -> list[bytes]:
         """The values as Python objects. None of them is null: tombstones were taken out."""
         found: list[bytes] = self.values.to_pylist() if self.objects is None else self.objects
+        return found
+
+    def value(self, at: int) -> bytes:
+        found: bytes = self.values[at].as_py() if self.objects is None else self.objects[at]
         return found
 
     @staticmethod
@@ -73,7 +78,7 @@ class Messages:
             return {}
         whole, start, found = self._taken(np.concatenate(list(groups.values()))), 0, {}
         for name, indices in groups.items():
-            found[name] = whole._cut(start, start + len(indices))
+            found[name] = whole.cut(start, start + len(indices))
             start += len(indices)
         return found
 
@@ -83,9 +88,13 @@ class Messages:
             self.source, self.partition, self.positions[indices], values, lambda at: whole(int(indices[at]))
         )
 
-    def _cut(self, start: int, end: int) -> Messages:
-        whole, values = self.details, self.values.slice(start, end - start)
-        return Messages(self.source, self.partition, self.positions[start:end], values, lambda at: whole(start + at))
+    def cut(self, start: int, end: int) -> Messages:
+        """A part of the run."""
+        whole, objects = self.details, self.objects[start:end] if self.objects is not None else None
+        values = self.values.slice(start, end - start)
+        return Messages(
+            self.source, self.partition, self.positions[start:end], values, lambda at: whole(start + at), objects
+        )
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,15 @@ class Row:
 
     at: int
     values: dict[str, object]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Rows of clean messages, made all at once, and which messages are not among them: those are decided
+    one by one."""
+
+    rows: pa.RecordBatch | None  # None: all of them are
+    declined: npt.NDArray[np.bool_]
 
 
 @dataclass

@@ -7,8 +7,10 @@ from typing import Annotated, Any, Literal, Self
 import re2
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
+from penstock.messages import DEAD_LETTERS
 from penstock.quantities import Duration, Size
 from penstock.schema import Schema, columns
+from penstock.transforms.rules import rules
 
 Evolve = Literal["add", "freeze", "rescue", "ignore"]
 MAX_PATTERN = 1_000
@@ -38,10 +40,46 @@ def _quiet() -> re2.Options:
     return options
 
 
+def _address(text: str) -> str:
+    found = re2.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", text)
+    if not found or not 1 <= int(found[1]) <= 65_535:
+        raise ValueError("is a host and a port, such as localhost:8125")
+    return text
+
+
+def _listener(given: int | str) -> str:
+    """A port alone is served on loopback: nobody else sees it unless an address is given."""
+    return _address(f"127.0.0.1:{given}" if str(given).isdecimal() else str(given))
+
+
+def _prefix(text: str) -> str:
+    if not re2.fullmatch(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*", text) or len(text) > 100:
+        raise ValueError("may hold letters, digits, '_' and '-', up to 100, in parts separated by dots")
+    return text
+
+
 def _app_name(text: str) -> str:
     if not re2.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", text):
         raise ValueError("may hold letters, digits, '.', '_' and '-', up to 100, and begins with a letter or digit")
     return text
+
+
+def _transforms(given: dict[str, str]) -> dict[str, str]:
+    rules(given)
+    return given
+
+
+def _letter_transforms(given: dict[str, str]) -> dict[str, str]:
+    for name in given:
+        if "." in name:
+            raise ValueError(f"a dead letter gets columns, not fields inside of them: '{name}' has a dot")
+        if name in DEAD_LETTERS and name != "date":
+            raise ValueError(f"'{name}' is a column that every dead letter has already")
+    return _transforms(given)
+
+
+Transforms = Annotated[dict[str, str], AfterValidator(_transforms)]
+"""Dotted path → expression, in the order in which they are applied."""
 
 
 class FieldRoute(Declared):
@@ -58,11 +96,18 @@ class HeaderRoute(Declared):
     """The name of the header. Of several headers with this name the last one counts."""
 
 
+class ConstantRoute(Declared):
+    """Every message has the same type, whatever it holds."""
+
+    constant: str = Field(min_length=1)
+    """The name of the type."""
+
+
 class Route(Declared):
     """What gives a message its type, and which types are wanted at all."""
 
-    by: Literal["topic", "key"] | FieldRoute | HeaderRoute = "topic"
-    """What names the type: the topic, the message key, a field of the value, or a header."""
+    by: Literal["topic", "key"] | FieldRoute | HeaderRoute | ConstantRoute = "topic"
+    """What names the type: the topic, the message key, a field of the value, a header, or a name for all."""
     allow: Annotated[str, AfterValidator(_pattern)] | None = None
     """An RE2 pattern, searched for in the type's name. Types without a match are counted as filtered."""
 
@@ -81,6 +126,9 @@ class TableSpec(Declared):
     """The columns a new table is partitioned by. From the defaults, only those that the type has."""
     source_columns: bool | None = None
     """Whether rows also get `_source`, `_partition`, `_position` and `_timestamp`. Not set anywhere, they do not."""
+    coerce: bool | None = None
+    """Whether values are made to fit: whatever is no text becomes its JSON text in a text column, and an integer
+    in a timestamp column is microseconds. Not set anywhere, they are not."""
     columns: dict[str, str] | None = Field(default=None, alias="schema")
     """Columns by name, each with its type. Not set, they are inferred from the first batch that has the type."""
 
@@ -127,6 +175,7 @@ class Tables(Declared):
                 "source_columns": own.source_columns
                 if own.source_columns is not None
                 else bool(self.defaults.source_columns),
+                "coerce": own.coerce if own.coerce is not None else bool(self.defaults.coerce),
             }
         )
 
@@ -145,6 +194,8 @@ class DeadLetters(Declared):
     """A batch with a larger share of dead letters stops the app before it is decided."""
     min_messages: int = Field(default=100, ge=1)
     """A batch with fewer messages than this never does."""
+    transforms: Annotated[dict[str, str], AfterValidator(_letter_transforms)] = {}
+    """Columns to add to dead letters: like `transforms`, over the letter's own columns."""
 
 
 class Batch(Declared):
@@ -153,9 +204,13 @@ class Batch(Declared):
     latency: Duration = 10.0
     """How long a message may wait before a batch is made of what there is."""
     messages: int = Field(default=1_000_000, ge=1)
-    """How many messages make a full batch. No batch is larger."""
+    """How many messages make a full batch. No batch is larger, unless `min_file_bytes` needs several times as many."""
     bytes: Annotated[Size, Field(ge=1)] = 512 * 10**6
     """How many bytes make a full batch: a target, from the average size in the batch before."""
+    min_file_bytes: Annotated[Size, Field(ge=1)] | None = None
+    """How large files should become, if latency allows: a batch that would make smaller ones waits."""
+    jitter: float = Field(default=0.0, ge=0, le=1, strict=False)
+    """By how much of itself the latency is stretched at most, at random, so that instances do not commit in step."""
 
 
 class LedgerSpec(Declared):
@@ -176,6 +231,23 @@ class Spark(Declared):
     """Spark settings by name."""
 
 
+class Metrics(Declared):
+    """Where a run's numbers go: to StatsD, or to whoever asks as Prometheus does."""
+
+    statsd: Annotated[str, AfterValidator(_address)] | None = None
+    """The StatsD server, `host:port`. It is sent UDP packets and never waited for."""
+    prometheus: Annotated[int | str, AfterValidator(_listener)] | None = None
+    """Where Prometheus may scrape `/metrics`: a port on loopback, or `host:port`; `0.0.0.0:9000` is everywhere."""
+    prefix: Annotated[str, AfterValidator(_prefix)] = "kafka_delta_ingest"
+    """What StatsD names begin with, those that begin with `penstock` aside."""
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if self.statsd is not None and self.prometheus is not None:
+            raise ValueError("has statsd and prometheus: as with kafka-delta-ingest, only one of them may be given")
+        return self
+
+
 class Pipeline(Declared):
     """One source, one format, its routes and tables, its dead letters, its ledger."""
 
@@ -189,6 +261,11 @@ class Pipeline(Declared):
     """How bytes become rows: one format by name, with its settings if there are any."""
     route: Route = Route()
     """What gives a message its type."""
+    transforms: Transforms = {}
+    """What is set in every message before it becomes a row: a dotted path, and the JMESPath expression or
+    Kafka property (`kafka.offset`) that gives its value. All of them see the message as it came."""
+    transform_nulls: Literal["remove", "keep"] = "remove"
+    """What becomes of a field whose expression gives null: it is removed, or left as it was."""
     tables: Tables
     """Where rows end."""
     dead_letters: DeadLetters = DeadLetters()
@@ -199,5 +276,7 @@ class Pipeline(Declared):
     """Where decisions are kept, and for how long in full."""
     spark: Spark = Spark()
     """How to reach Spark. A session that exists is used instead."""
+    metrics: Metrics = Metrics()
+    """Where numbers about the run go. Not set, they go nowhere."""
     fsync: bool = False
     """Whether files on a local disk must survive a power cut too, not only the death of a process."""

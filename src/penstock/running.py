@@ -18,6 +18,7 @@ from penstock.engine.spark import SparkEngine
 from penstock.instance import Surroundings
 from penstock.loop import Until
 from penstock.loop import run as loop
+from penstock.metrics import measured
 from penstock.observe import Observer, Silence
 from penstock.pipeline import Pipeline, Spark
 from penstock.protocol.begin import Accepted
@@ -46,13 +47,13 @@ def run(
     if not until.caught_up:
         engine.warm()  # who waits for messages wants them landed soon, not after Spark has started
     try:
-        with _stopping(crew, install=handle_signals) as stop:
+        with _stopping(crew, install=handle_signals) as stop, measured(pipeline, observer or Silence()) as watching:
             around = Surroundings(
                 engine=engine,
                 crew=crew,
                 open_table=part("tables", pipeline.tables.format),
                 open_storage=storage_opener(pipeline),
-                observer=observer or Silence(),
+                observer=watching,
                 config=fingerprint(pipeline),
                 stop=stop,
             )

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import re2
+
 from penstock.catalog import LETTERS, Catalog
-from penstock.contracts import TableState
+from penstock.contracts import Bound, Named, TableState
 from penstock.errors import TableRefused, Transient, ledger_behind, ledger_missing, refused
 from penstock.ledger import Hint, Ledger
+from penstock.pipeline import Pipeline
 from penstock.protocol.entry import Entry, Known
+from penstock.protocol.takeover import Found
+from penstock.tables.names import type_name
+
+PARTITIONS_BEYOND = 32
+"""How many partitions a topic may have lost since a table was written, for that to be noticed."""
 
 States = Mapping[str, TableState | None]
 
@@ -60,6 +68,28 @@ def tables_moved_too(catalog: Catalog, last: Entry, states: States) -> None:
             f"and these tables of it are not there: {', '.join(left)}",
             "move their folders there and run again with --adopt, or give the pipeline another app name",
         )
+
+
+def found(pipeline: Pipeline, last: Entry | None, states: States, bounds: Mapping[str, Bound]) -> Found:
+    """What a start must know beside the ledger: positions that the source names, and how far tables were
+    written under this app's name, by whomever. A type that is not wanted says nothing; neither does a
+    table that got nothing since positions began anew: what it shows are positions of another log."""
+    source = pipeline.source
+    allow = re2.compile(pipeline.route.allow) if pipeline.route.allow else None
+    stored, pending = {}, set()
+    for name, state in states.items():
+        if state is None or name == LETTERS or (last is not None and state.carried < last.anew):
+            continue
+        if (allow is None or allow.search(type_name(name))) and (positions := state.stored(bounds)):
+            stored[name] = {**positions, **state.stored(_beyond(bounds))}
+            pending |= {name} if last is not None and state.carried < last.heads.get(name, 0) else set()
+    return Found(pipeline.app, dict(source.named) if isinstance(source, Named) else {}, stored, frozenset(pending))
+
+
+def _beyond(bounds: Mapping[str, Bound]) -> list[str]:
+    """Partitions that the source does not have, and may have had."""
+    numbers = [int(p) for p in bounds if p.isdecimal()]
+    return [str(number) for number in range(max(numbers) + 1, max(numbers) + 1 + PARTITIONS_BEYOND)] if numbers else []
 
 
 def seen(last: Entry | None, hint: Hint, states: States) -> Known:

@@ -25,6 +25,9 @@ tables: {base: ./lake}
 """
 
 
+COMMANDS = "run, check, audit, demo, repair, table, ingest"
+
+
 @dataclass(frozen=True)
 class Ended:
     status: int
@@ -99,7 +102,7 @@ def test_version_is_the_version() -> None:
     ("arguments", "told"),
     [
         (["rn", "good.yaml"], 'Unknown command "rn". Did you mean "run"?'),
-        (["everything"], 'Unknown command "everything". Available commands: run, check, audit, demo.'),
+        (["everything"], f'Unknown command "everything". Available commands: {COMMANDS}.'),
         (["run"], 'Command "run" parameter --pipeline requires an argument.'),
         (["run", "good.yaml", "more.yaml"], "Unused Tokens: ['more.yaml']."),
         (["audit", "good.yaml", "--jsn"], "Unknown option: --jsn. Did you mean --json?"),
@@ -199,5 +202,5 @@ def test_interrupt_from_the_keyboard_is_an_end_and_not_a_crash(tmp_path: Path) -
 
     asking.signal(signal.SIGINT)
 
-    ended = asking.wait(10)
+    ended = asking.wait(60)
     assert (ended.status, ended.err) == (130, "")

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from penstock.catalog import LETTERS
 from penstock.contracts import File
-from penstock.errors import broker_away, fenced, partitions_away
+from penstock.errors import Transient, broker_away, fenced, partitions_away
 from penstock.observe import BatchReport
 from penstock.operate import show
 from penstock.operate.audit import Audit, PartitionAccount, TableLine
@@ -63,11 +63,12 @@ def test_every_event_is_one_object_on_one_line(pipeline: Pipeline, capsys: pytes
         log.claimed(claim(1))
         log.batch(_report(2))
         log.waiting(AWAY)
+        log.warned(AWAY)
         log.parked("page", "two\nlines")
         log.healed("page")
 
     lines = _lines(capsys)
-    assert [line["event"] for line in lines] == ["started", "batch", "waiting", "parked", "healed", "stopped"]
+    assert [line["event"] for line in lines] == ["started", "batch", "waiting", "warning", "parked", "healed", "stopped"]
     assert all(list(line)[:3] == ["time", "event", "app"] and line["app"] == "shop" for line in lines)
     assert all(datetime.fromisoformat(line["time"]).tzinfo is not None for line in lines)
 
@@ -189,6 +190,8 @@ def test_picture_says_what_it_waits_for(pipeline: Pipeline, width: int) -> None:
         eventually(lambda: "reading kafka:events as ledger entry 1" in out.getvalue())
         screen.waiting(AWAY)
         eventually(lambda: "waiting: no answer" in out.getvalue())
+        screen.warned(Transient("metrics.not-served", "metrics cannot be served"))
+        eventually(lambda: "metrics cannot be served" in out.getvalue())
 
 
 # --- findings and audits -------------------------------------------------------------------------

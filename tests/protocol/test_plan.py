@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from penstock.contracts import Bound, Slice
+from penstock.contracts import Bound, File, Slice
 from penstock.errors import SourceLost, Transient
-from penstock.protocol.entry import Range
-from penstock.protocol.plan import Limits, Pressure, backlog, covers, lost, plan, tasks
+from penstock.protocol.entry import Range, strip
+from penstock.protocol.plan import Limits, Measure, Pressure, backlog, covers, lost, plan, tasks, workers
+from tests.entries import batch, claim, portion
 
 starts, lags = st.integers(0, 2**40), st.integers(1, 50_000)
 backlogs = st.dictionaries(
@@ -18,7 +21,7 @@ backlogs = st.dictionaries(
     min_size=1,
 )
 slices = backlogs.map(lambda found: [Slice(p, start, end) for p, (start, end) in sorted(found.items())])
-NOW = Pressure(waited=0.0, size=100.0, hurry=True)
+NOW = Pressure(waited=0.0, like=Measure(100.0), hurry=True)
 
 
 def _taken(planned: list[Slice]) -> dict[str, int]:
@@ -43,14 +46,14 @@ def test_partition_that_appeared_later_is_read_from_its_beginning() -> None:
 @pytest.mark.parametrize(
     ("lag", "pressure", "due"),
     [
-        (0, Pressure(waited=99.0, size=100.0, hurry=True), False),
-        (1, Pressure(waited=9.9, size=100.0), False),
-        (1, Pressure(waited=10.0, size=100.0), True),
-        (1, Pressure(waited=0.0, size=100.0, hurry=True), True),
-        (999, Pressure(waited=0.0, size=1.0), False),
-        (1_000, Pressure(waited=0.0, size=1.0), True),
-        (99, Pressure(waited=0.0, size=100.0), False),
-        (100, Pressure(waited=0.0, size=100.0), True),
+        (0, Pressure(waited=99.0, like=Measure(100.0), hurry=True), False),
+        (1, Pressure(waited=9.9, like=Measure(100.0)), False),
+        (1, Pressure(waited=10.0, like=Measure(100.0)), True),
+        (1, Pressure(waited=0.0, like=Measure(100.0), hurry=True), True),
+        (999, Pressure(waited=0.0, like=Measure(1.0)), False),
+        (1_000, Pressure(waited=0.0, like=Measure(1.0)), True),
+        (99, Pressure(waited=0.0, like=Measure(100.0)), False),
+        (100, Pressure(waited=0.0, like=Measure(100.0)), True),
     ],
 )
 def test_batch_is_due_when_it_is_full_or_has_waited_or_the_run_ends(lag: int, pressure: Pressure, due: bool) -> None:
@@ -63,7 +66,7 @@ def test_batch_is_due_when_it_is_full_or_has_waited_or_the_run_ends(lag: int, pr
 def test_planned_slices_begin_where_the_last_ended_and_respect_the_limits(
     waiting: dict[str, Range], messages: int, size: int, average: float
 ) -> None:
-    planned = plan(waiting, Limits(messages, size, 0.0), Pressure(0.0, average))
+    planned = plan(waiting, Limits(messages, size, 0.0), Pressure(0.0, Measure(average)))
     assert planned
     assert [piece.partition for piece in planned] == sorted({piece.partition for piece in planned})
     for piece in planned:
@@ -100,8 +103,69 @@ def test_partition_with_a_long_backlog_leaves_room_for_the_others() -> None:
 
 
 def test_message_larger_than_a_batch_is_a_batch_of_its_own() -> None:
-    planned = plan({"0": (7, 9)}, Limits(1_000, 100, 0.0), Pressure(0.0, size=5_000.0))
+    planned = plan({"0": (7, 9)}, Limits(1_000, 100, 0.0), Pressure(0.0, Measure(5_000.0)))
     assert planned == [Slice("0", 7, 8)]
+
+
+# --- files of a size -----------------------------------------------------------------------------
+
+FILES = Limits(messages=1_000, bytes=10**9, latency=300.0, file_bytes=50_000)
+
+
+@pytest.mark.parametrize(
+    ("lag", "like", "taken"),
+    [
+        (1_000, Measure(100.0, written=10.0), 0),  # 10 kB: a fifth of a file
+        (4_999, Measure(100.0, written=10.0), 0),
+        (5_000, Measure(100.0, written=10.0), 5_000),
+        (1_000, Measure(100.0, written=50.0), 1_000),
+        (1_999, Measure(100.0, written=10_000.0), 1_000),  # whole multiples of `messages`, as many as needed
+        (9_999, Measure(100.0, written=10.0, tables=2), 0),  # each table wants a file of that size
+        (10_000, Measure(100.0, written=10.0, tables=2), 10_000),
+    ],
+)
+def test_batch_is_full_when_its_files_are_large_enough(lag: int, like: Measure, taken: int) -> None:
+    assert sum(_taken(plan({"0": (0, lag)}, FILES, Pressure(0.0, like))).values()) == taken
+
+
+def test_small_files_are_made_when_time_is_up_or_memory_is() -> None:
+    waiting, like = {"0": (0, 700)}, Measure(100.0, written=10.0)
+    assert not plan(waiting, FILES, Pressure(299.0, like))
+    assert plan(waiting, FILES, Pressure(300.0, like)) == [Slice("0", 0, 700)]
+    assert plan(waiting, replace(FILES, bytes=60_000), Pressure(0.0, like)) == [Slice("0", 0, 600)]
+
+
+def test_long_backlog_makes_large_files_on_every_core() -> None:
+    like = Measure(100.0, written=10.0)
+    planned = plan({"0": (0, 10**6)}, FILES, Pressure(0.0, like, cores=4))
+    assert planned == [Slice("0", 0, 20_000)]
+    assert workers(planned, FILES, like, cores=4) == 4
+
+
+def test_little_to_write_is_written_by_few_tasks() -> None:
+    like = Measure(100.0, written=10.0)
+    assert workers([Slice("0", 0, 14_999)], FILES, like, cores=8) == 2
+    assert workers([Slice("0", 0, 1)], FILES, like, cores=8) == 1
+    assert workers([Slice("0", 0, 1)], replace(FILES, file_bytes=None), like, cores=8) == 8
+
+
+def test_first_batch_stays_small_however_large_files_should_be() -> None:
+    limits = replace(FILES, file_bytes=10**9).at_first()
+    assert _taken(plan({"0": (0, 10**7)}, limits, Pressure(0.0, Measure(), cores=8))) == {"0": 100_000}
+
+
+def test_jitter_only_lengthens_the_wait() -> None:
+    limits = FILES.stretched(0.1)
+    assert limits == replace(FILES, latency=limits.latency)
+    assert not plan({"0": (0, 1)}, limits, Pressure(329.0, Measure()))
+    assert plan({"0": (0, 1)}, limits, Pressure(331.0, Measure()))
+
+
+def test_batch_tells_what_the_next_will_be_like() -> None:
+    entry = batch(3, tables={"a": portion(), "b": portion(files=[File("x", 300, 5)])})
+    assert Measure().after(entry) == Measure(size=100.0, written=80.0, tables=2)
+    assert Measure(7.0, 8.0, 9).after(claim(4)) == Measure(7.0, 8.0, 9)
+    assert Measure(7.0, 8.0, 9).after(strip(entry)) == Measure(100.0, 8.0, 2)
 
 
 # --- tasks ---------------------------------------------------------------------------------------
@@ -202,6 +266,13 @@ def test_exactly_what_was_accepted_may_be_lost() -> None:
         lost({"0": 7}, HELD, {"0": (0, 10)})
     with pytest.raises(SourceLost, match="partition 1"):
         lost({"0": 7, "1": 8}, HELD, {"0": (7, 10)})
+
+
+def test_log_shorter_than_what_others_landed_is_told_exactly() -> None:
+    with pytest.raises(SourceLost, match="partition 1 positions 5 to 8") as told:
+        lost({"0": 10, "1": 3}, HELD, {}, {"0": 10, "1": 9})
+    assert told.value.code == "source.truncated"
+    lost({"0": 10, "1": 3}, HELD, {"1": (5, 9)}, {"0": 10, "1": 9})
 
 
 def test_partition_that_is_not_shown_is_waited_for() -> None:

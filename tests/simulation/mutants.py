@@ -20,7 +20,7 @@ from penstock.catalog import LETTERS
 from penstock.commit import Commits, Line
 from penstock.contracts import File, Share, TableState
 from penstock.errors import Unavailable, fenced
-from penstock.landing.recipe import Account, Landed, Piece
+from penstock.landing.recipe import Account, Landed, Piece, Recipe
 from penstock.landing.routing import Routing, pack
 from penstock.ledger import Ledger
 from penstock.protocol import begin
@@ -285,8 +285,8 @@ def short_read_is_trusted(patch: pytest.MonkeyPatch) -> None:
     """What the source no longer holds is passed over as if it had never been."""
     right = SimulatedEngine._task
 
-    def task(self: SimulatedEngine, pieces: list[Piece]) -> Landed:
-        found = right(self, pieces)
+    def task(self: SimulatedEngine, pieces: list[Piece], recipe: Recipe) -> Landed:
+        found = right(self, pieces, recipe)
         if not found.short:
             return found
         accounts = [Account(piece.slice, Counts(), pack(Routing(piece.slice))) for piece in pieces]
@@ -362,6 +362,53 @@ def decoded_again_when_landed_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SimulatedEngine, "choose", choose)
 
 
+def skips_are_forgotten_at_a_restart(patch: pytest.MonkeyPatch) -> None:
+    right = begin.beginning
+
+    def beginning(head: Entry | None, *rest: Any) -> Any:
+        found = right(head, *rest)
+        return found if head is None else replace(found, skips={})
+
+    patch.setattr(instance, "beginning", beginning)
+
+
+def skips_end_with_the_first_batch(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(instance, "left", lambda skips, ends: {})
+
+
+def skips_never_end(patch: pytest.MonkeyPatch) -> None:
+    """What tables tell their former writer does not move on any more."""
+    patch.setattr(instance, "left", lambda skips, ends: skips)
+
+
+def table_furthest_ahead_says_where_to_begin(patch: pytest.MonkeyPatch) -> None:
+    def starts(bounds: Any, found: Any) -> dict[str, int]:
+        stored = found.stored.values()
+        return {p: max((at[p] for at in stored if p in at), default=bound.begin) for p, bound in bounds.items()}
+
+    patch.setattr(begin, "starts", starts)
+
+
+def stored_offset_is_taken_for_the_next_one(patch: pytest.MonkeyPatch) -> None:
+    """kafka-delta-ingest stores the last offset, penstock the one after it."""
+    right = Table._look
+
+    def look(self: Table) -> TableState | None:
+        found = right(self)
+        if found is None:
+            return None
+        told = found.stored
+        return replace(found, stored=lambda ps: {p: at - 1 for p, at in told(ps).items()})
+
+    patch.setattr(Table, "_look", look)
+
+
+def tables_are_taken_back(patch: pytest.MonkeyPatch) -> None:
+    """A table that is ahead of the app gets the app's positions."""
+    right = Entry.share
+    patch.setattr(Entry, "share", lambda self, name: replace(right(self, name), ends=self.ends))
+
+
 MUTANTS: dict[str, tuple[str, Mutant]] = {
     mutant.__name__: (profile, mutant)
     for profile, mutant in (
@@ -388,5 +435,11 @@ MUTANTS: dict[str, tuple[str, Mutant]] = {
         ("restore", chain_is_not_compared),
         ("vacuum", files_are_not_looked_for_again),
         ("vacuum", decoded_again_when_landed_again),
+        ("takeover", skips_are_forgotten_at_a_restart),
+        ("takeover", skips_end_with_the_first_batch),
+        ("takeover", skips_never_end),
+        ("takeover", table_furthest_ahead_says_where_to_begin),
+        ("takeover", stored_offset_is_taken_for_the_next_one),
+        ("takeover", tables_are_taken_back),
     )
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from penstock.catalog import LETTERS
 from penstock.contracts import File
 from penstock.protocol.entry import Entry
-from penstock.schema import Schema
+from penstock.schema import Schema, columns
 
 Record = tuple[str, int]
 PARTITIONS = ("0", "1")
@@ -32,6 +32,7 @@ class Profile:
     recreate: bool = False  # an operator drops tables and makes them again
     retention: bool = False  # the source drops records before they were read
     refuse_for_ever: str = ""  # this table refuses until everything else is finished
+    takeover: bool = False  # another writer filled the tables before, each up to its own positions
     fails: float = 0.05
     loses_reply: float = 0.05
     late: float = 0.04
@@ -55,6 +56,7 @@ class SimulatedTable:
     carried: int = 0
     schema: Schema | None = None
     partition_by: tuple[str, ...] = ()
+    stored: dict[str, int] = field(default_factory=dict)  # where its former writer stands, or we do
     live: dict[str, tuple[Record, ...]] = field(default_factory=dict)
     ours: int = -1  # version of our newest commit
     restored: int = -1  # version of the newest RESTORE
@@ -81,13 +83,35 @@ class Stores:
         self.position = dict.fromkeys(PARTITIONS, 0)
         self.route: dict[Record, str] = {}
         self.writers: list[str] = []
-        self.relandings = 0
+        self.relandings = self.skipped = 0
+        self.taken: dict[str, dict[str, int]] = {}  # what tables had before the app's first start
+        if profile.takeover:
+            self._written_before()
 
     def name(self, prefix: str) -> str:
         self.serial += 1
         return f"{prefix}{self.serial}"
 
     # --- what others do
+
+    def _written_before(self) -> None:
+        """Each table of rows has everything of its type, up to a position of its own in each partition."""
+        for partition in PARTITIONS:
+            self.next[partition] = self.rng.randint(6, 14)
+        for name in TABLES[:2]:
+            if self.rng.random() < 0.9:
+                chosen = [p for p in PARTITIONS if self.rng.random() < 0.8]
+                self.taken[name] = {p: self.rng.randint(1, self.next[p]) for p in chosen}
+        for name, stored in self.taken.items():
+            records = tuple((p, n) for p, end in stored.items() for n in range(end) if type_of((p, n)) == name)
+            path, table = self.name("before"), self.tables[name]
+            self.files[path] = StoredFile(name, records, self.now)
+            table.exists, table.version, table.schema = True, 0, columns({"x": "long"})
+            table.live, table.stored = {path: records}, dict(stored)
+            self.route |= dict.fromkeys(records, name)
+        for partition in PARTITIONS:
+            ends = [stored[partition] for stored in self.taken.values() if partition in stored]
+            self.position[partition] = min(ends, default=0)
 
     def event(self) -> None:
         chance, name = self.rng.random(), self.rng.choice(TABLES)
@@ -195,7 +219,9 @@ class Stores:
                 raise Violation(f"partition {partition} goes from {self.position[partition]} to [{start}, {end})")
             self.position[partition] = end
             for position in range(start, end):
-                if routed.pop((partition, position), 0) != 1:
+                was_there = position < self.taken.get(type_of((partition, position)), {}).get(partition, 0)
+                self.skipped += was_there
+                if routed.pop((partition, position), 0) != (not was_there):
                     raise Violation(f"record {(partition, position)} is not in the files exactly once")
         if routed:
             raise Violation(f"files hold records outside the ranges: {sorted(routed)}")
@@ -203,6 +229,9 @@ class Stores:
     def committed(self, name: str, table: SimulatedTable) -> None:
         """A table changed by our hand."""
         visible = _records(table.live)
+        had, ends = self.taken.get(name, {}), self.decided[table.carried].ends
+        if table.stored != {p: max(end, had.get(p, 0)) for p, end in ends.items()}:
+            raise Violation(f"table {name} tells {table.stored} to who takes it back, at {ends}, having had {had}")
         if missing := [record for record in self._decided_for(name, table.carried) if record not in visible]:
             raise Violation(f"table {name} got batch {table.carried} on top of a hole: {missing[:5]}")
         for record, count in visible.items():
@@ -240,6 +269,10 @@ class Stores:
                 raise Violation(f"lost: {lost[:5]} decided for {name} and not there")
             if max(seen.values(), default=1) > 1:
                 raise Violation(f"doubled in {name}")
+
+
+def type_of(record: Record) -> str:
+    return TABLES[(int(record[0]) + record[1]) % 2]
 
 
 def _files(entry: Entry) -> list[tuple[str, File]]:

@@ -13,10 +13,10 @@ from penstock.catalog import LETTERS
 from penstock.contracts import Bound, File, Identity, Positions, Share, Slice, TableState
 from penstock.errors import Transient, Unavailable
 from penstock.landing.recipe import Account, Landed, Piece, Recipe
-from penstock.landing.routing import Routing, pack, unmask
+from penstock.landing.routing import SKIPPED, Routing, pack, unmask
 from penstock.protocol.entry import Counts, decode
 from penstock.schema import Schema
-from tests.simulation.oracle import PARTITIONS, TABLES, TICK, Record, StoredFile, Violation
+from tests.simulation.oracle import PARTITIONS, TABLES, TICK, Record, StoredFile, Violation, type_of
 
 if TYPE_CHECKING:
     from tests.simulation.world import Member, World
@@ -93,9 +93,9 @@ class SimulatedEngine:
     def ensure(self) -> None: ...
 
     def land(self, tasks: Sequence[Sequence[Piece]], recipe: Recipe) -> list[Landed]:
-        return [self._task(pieces) for pieces in tasks]
+        return [self._task(pieces, recipe) for pieces in tasks]
 
-    def _task(self, pieces: Sequence[Piece]) -> Landed:
+    def _task(self, pieces: Sequence[Piece], recipe: Recipe) -> Landed:
         files: dict[str, list[File]] = {}
         accounts = []
         for piece in pieces:
@@ -112,13 +112,17 @@ class SimulatedEngine:
             sorted_out: dict[str, list[Record]] = {}
             for offset in chosen:
                 record = where.partition, where.start + int(offset)
+                if self.is_skipped(record, recipe):
+                    routing.mark(np.array([record[1]]), SKIPPED)
+                    continue
                 table = self.choose(record, piece)
                 sorted_out.setdefault(table, []).append(record)
                 routing.mark_table(np.array([record[1]]), table)
             for table, records in sorted_out.items():
                 files.setdefault(table, []).append(self.write(table, records))
-            dead = len(sorted_out.get(LETTERS, ()))
-            counts = Counts(read=len(chosen), rows=len(chosen) - dead, dead=dead, bytes=len(chosen))
+            dead, skipped = len(sorted_out.get(LETTERS, ())), routing.count(SKIPPED)
+            rows = len(chosen) - dead - skipped
+            counts = Counts(read=len(chosen), rows=rows, dead=dead, skipped=skipped, bytes=len(chosen))
             accounts.append(Account(where, counts, pack(routing)))
         return Landed(files=files, accounts=accounts)
 
@@ -128,7 +132,10 @@ class SimulatedEngine:
             return piece.forced
         if self.world.rng.random() < 0.25:
             return LETTERS
-        return TABLES[(int(record[0]) + record[1]) % 2]
+        return type_of(record)
+
+    def is_skipped(self, record: Record, recipe: Recipe) -> bool:
+        return record[1] < recipe.skips.get(type_of(record), {}).get(record[0], 0)
 
     def write(self, table: str, records: list[Record]) -> File:
         """A write of unknown outcome is abandoned: another name, never the same again."""
@@ -215,6 +222,7 @@ class Table:
         table = self.world.tables[self.name]
         if not table.exists or table.schema is None:
             return None
+        stored = {} if table.ours == table.version else dict(table.stored)
         return TableState(
             id=table.id,
             version=table.version,
@@ -223,6 +231,7 @@ class Table:
             partition_by=table.partition_by,
             restored=table.restored > table.ours,
             refers=lambda paths: [path for path in paths if path in table.live],
+            stored=lambda partitions: {p: at for p, at in stored.items() if p in set(partitions)},
             token=(table.id, table.version),
         )
 
@@ -242,5 +251,5 @@ class Table:
         table.exists, table.version = True, table.version + 1
         table.schema, table.partition_by = table.schema or share.schema, table.partition_by or share.partition_by
         table.live |= {file.path: self.world.files[file.path].records for file in share.files}
-        table.carried, table.ours = share.batch, table.version
+        table.carried, table.ours, table.stored = share.batch, table.version, dict(share.ends)
         self.world.committed(self.name, table)

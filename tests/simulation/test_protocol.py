@@ -19,10 +19,19 @@ PROFILES = {
     "restore": Profile(restore=True),
     "recreate": Profile(recreate=True),
     "retention": Profile(retention=True),
+    "takeover": Profile(takeover=True, vacuum_pending=True),
 }
 CHUNK = 500
-SCHEDULES = {"core": 9_000, "parked": 1_500, "vacuum": 3_000, "restore": 3_000, "recreate": 2_500, "retention": 1_500}
-"""20,500 schedules on every run."""
+SCHEDULES = {
+    "core": 9_000,
+    "parked": 1_500,
+    "vacuum": 3_000,
+    "restore": 3_000,
+    "recreate": 2_500,
+    "retention": 1_500,
+    "takeover": 2_000,
+}
+"""22,500 schedules on every run."""
 
 LATEST_CATCH = 1_500
 """A mutant that survives so many schedules is not caught."""
@@ -74,3 +83,11 @@ def test_vanished_files_are_landed_again() -> None:
     for world in worlds:
         world.run()
     assert sum(world.relandings for world in worlds) > 20
+
+
+def test_tables_that_are_taken_over_skip_what_they_had() -> None:
+    """The take-over profile really has something to skip, and tables that are not equally far behind."""
+    worlds = [World(PROFILES["takeover"], seed) for seed in range(40)]
+    for world in worlds:
+        world.run()
+    assert sum(world.skipped for world in worlds) > 40

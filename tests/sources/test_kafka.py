@@ -6,6 +6,7 @@ import ctypes
 import pickle
 import time
 from pathlib import Path
+from typing import Any
 
 import confluent_kafka
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from confluent_kafka import Producer
 from pydantic import SecretStr, ValidationError
 
-from penstock.contracts import ShortRead, Slice
+from penstock.contracts import Named, ShortRead, Slice
 from penstock.errors import SourceLost, Transient
 from penstock.sources import kafka
 from penstock.sources.kafka import KafkaSource
@@ -109,6 +110,46 @@ def test_start_policies(topics: Topics) -> None:
     assert begin("latest") == 3
     assert begin("2001-01-01T00:00:00Z") == 0
     assert begin("2100-01-01T00:00:00Z") == 3
+
+
+def test_start_at_positions(topics: Topics) -> None:
+    topic = topics.create(partitions=3)
+    topics.produce(topic, [b"1", b"2", b"3"], partition=1)
+    source = KafkaSource(servers=topics.servers, topic=topic, start={"1": 2, "2": 7})
+
+    assert {p: bound.begin for p, bound in source.bounds().items()} == {"0": 0, "1": 2, "2": 7}
+    assert isinstance(source, Named)
+    assert source.named == {"1": 2, "2": 7}
+    assert KafkaSource(servers=topics.servers, topic=topic, start="latest").named == {}
+
+
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [
+        ("soon", "neither 'earliest', 'latest', a time with its zone"),
+        ("2026-01-31T12:00:00", "neither 'earliest', 'latest', a time with its zone"),
+        (None, "nor the first position to read by partition"),
+        (7, "nor the first position to read by partition"),
+        ({}, "names no partition"),
+        ({"a": 1}, "names a partition that is not a number"),
+        ({"-1": 1}, "names a partition that is not a number"),
+        ({"٣": 1}, "names a partition that is not a number"),
+        ({True: 1}, "names a partition that is not a number"),
+        ({"9" * 5_000: 1}, "names a partition that is not a number"),
+        ({"0": 1, 0: 2}, "names partition 0 twice"),
+        ({"0": 1, "00": 2}, "names partition 0 twice"),
+        ({"0": -1}, "names no position for partition 0"),
+        ({"0": "5"}, "names no position for partition 0"),
+        ({"0": 1.0}, "names no position for partition 0"),
+        ({"0": True}, "names no position for partition 0"),
+        ({"0": 2**63}, "names no position for partition 0"),
+    ],
+)
+def test_start_that_makes_no_sense_is_refused(start: Any, told: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        KafkaSource(servers="x", topic="t", start=start)
+    (complaint,) = refused.value.errors()
+    assert told in complaint["msg"]
 
 
 def test_a_missing_topic_is_lost_not_empty(topics: Topics) -> None:

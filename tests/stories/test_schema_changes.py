@@ -265,10 +265,10 @@ class _Meanwhile(Silence):
     """Somebody adds a column right after the run has looked at the tables."""
 
     def __init__(self, table: Path, name: str, kind: str) -> None:
-        self.table, self.name, self.kind = table, name, kind
+        self.column = (table, name, kind)
 
     def claimed(self, entry: Entry) -> None:
-        _add_column(self.table, self.name, self.kind)
+        _add_column(*self.column)
 
 
 def test_column_that_somebody_else_adds_during_a_run_is_no_obstacle(shop: Shop) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import CommitProperties, Transaction, write_deltalake
 
 from penstock.contracts import Tidy
 from penstock.errors import Unavailable
@@ -46,6 +47,38 @@ def test_files_batch_number_offsets_and_manifest_are_one_version(tmp_path: Path,
     (told,) = _actions(tmp_path / "t", version, "commitInfo")
     assert (told["penstock.app"], told["penstock.batch"]) == ("shop", 7)
     assert json.loads(told["penstock.manifest"]) == {"number": 7, "text": 'a "b"'}
+
+
+def test_offsets_of_another_writer_are_told_until_our_own_are_newer(tmp_path: Path) -> None:
+    table = table_with(tmp_path / "t", [1])
+    assert look(table).stored(["0", "1"]) == {}
+    log = tmp_path / "t/_delta_log"
+    txn = {"txn": {"appId": "shop-0", "version": 0, "lastUpdated": 0}}
+    (log / f"{1:020d}.json").write_text(json.dumps(txn))  # without a word about who wrote it
+    ids = [Transaction("shop-0", 41), Transaction("shop-12", 0), Transaction("shop-1-0", 5), Transaction("other-1", 6)]
+
+    assert look(table).stored(["0", "1"]) == {"0": 1}
+    write_deltalake(
+        tmp_path / "t",
+        pa.table({"x": pa.array([1], pa.int64())}),
+        mode="append",
+        commit_properties=CommitProperties(app_transactions=ids),
+    )
+
+    assert look(table).stored(["0", "1", "12", "1-0"]) == {"0": 42, "12": 1, "1-0": 6}
+    table.commit(look(table), share(9, files(tmp_path / "t", [{"x": 2}]), ends={"0": 60}))
+    assert look(table).stored(["0"]) == {}
+    assert look(DeltaTable(str(tmp_path / "t"), "shop-1")).stored(["0"]) == {"0": 6}
+
+
+def test_offsets_that_cannot_be_read_just_now_are_waited_for(tmp_path: Path) -> None:
+    table_with(tmp_path / "t", [1])
+    write_deltalake(tmp_path / "t", pa.table({"x": pa.array([1], pa.int64())}), mode="append")
+    state = look(DeltaTable(str(tmp_path / "t"), "other"))
+    shutil.rmtree(tmp_path / "t/_delta_log")
+
+    with pytest.raises(Unavailable, match="could not read"):
+        state.stored(["0"])
 
 
 def test_numbers_of_another_app_are_its_own(tmp_path: Path) -> None:

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, ParamSpec
+from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter, validators
 from rich.console import Console
 
+from penstock.cli.landing import accepted, land, spark_settings
+from penstock.cli.reporting import reporting
 from penstock.config.load import load
 from penstock.demo.story import demo as tell
-from penstock.errors import PenstockError, refused
 from penstock.loop import Until
 from penstock.operate.audit import audit as prove
 from penstock.operate.check import check as ask
-from penstock.operate.show import LogLines, Screen, show_audit, show_finding
-from penstock.protocol.begin import Accepted
-from penstock.running import run as land
+from penstock.operate.show import show_audit, show_finding
 from penstock.running import with_spark
 
-P = ParamSpec("P")
 PipelineFile = Annotated[Path, Parameter(help="The pipeline's YAML file.")]
 
 
@@ -43,23 +37,7 @@ class Acceptance:
     )
 
 
-def _reporting(command: Callable[P, int]) -> Callable[P, int]:
-    """An error becomes its text on stderr and its exit status; never a traceback."""
-
-    @wraps(command)
-    def reported(*args: P.args, **kwargs: P.kwargs) -> int:
-        try:
-            return command(*args, **kwargs)
-        except PenstockError as why:
-            print(f"penstock: {why}", file=sys.stderr)
-            return why.exit_status
-        except KeyboardInterrupt:
-            return 130
-
-    return reported
-
-
-@_reporting
+@reporting
 def run(
     pipeline: PipelineFile,
     *,
@@ -74,16 +52,13 @@ def run(
     accept: Annotated[Acceptance | None, Parameter(name="*")] = None,
 ) -> int:
     """Land a pipeline's source in its tables, until SIGTERM or SIGINT. The batch in hand is finished first."""
-    declared = with_spark(load(pipeline), master, _settings(conf or []))
-    accepted = _accepted(accept or Acceptance())
-    console = Console(stderr=True)
-    observer = Screen(declared, console) if console.is_terminal else LogLines(declared)
-    with observer:
-        land(declared, until=Until(until_caught_up, batches), accepted=accepted, observer=observer, handle_signals=True)
+    declared = with_spark(load(pipeline), master, spark_settings(conf or []))
+    given = accept or Acceptance()
+    land(declared, Until(until_caught_up, batches), accepted(given.accept_gap, adopt=given.adopt))
     return 0
 
 
-@_reporting
+@reporting
 def check(pipeline: PipelineFile) -> int:
     """Check a pipeline: first its file, then what the broker and the table location allow."""
     declared = load(pipeline)
@@ -96,7 +71,7 @@ def check(pipeline: PipelineFile) -> int:
     return 0 if good else 1
 
 
-@_reporting
+@reporting
 def audit(
     pipeline: PipelineFile,
     *,
@@ -111,7 +86,7 @@ def audit(
     return 0 if found.ok else 1
 
 
-@_reporting
+@reporting
 def demo(
     *,
     folder: Annotated[Path, Parameter(help="Where everything is kept; found again, it goes on.")] = Path(
@@ -123,31 +98,3 @@ def demo(
 ) -> int:
     """Start a real local Kafka broker, land a topic of several types, show the tables and the audit."""
     return tell(folder, messages, Console())
-
-
-def _settings(given: list[str]) -> dict[str, str]:
-    for setting in given:
-        if "=" not in setting:
-            raise refused(
-                "usage.conf", f"--conf '{setting}' is not name=value", "write --conf spark.executor.memory=2g"
-            )
-    return dict(setting.split("=", 1) for setting in given)
-
-
-def _accepted(accept: Acceptance) -> Accepted:
-    gaps: dict[str, tuple[int, int]] = {}
-    named: dict[str, set[str]] = {"topic": set(), "cluster": set()}
-    for text in accept.accept_gap:
-        gap = re.fullmatch(r"(\d+):(\d+)-(\d+)", text)
-        name, _, value = text.partition("=")
-        if gap and int(gap[2]) <= int(gap[3]):
-            gaps[gap[1]] = (int(gap[2]), int(gap[3]) + 1)
-        elif name in named and value:
-            named[name].add(value)
-        else:
-            raise refused(
-                "usage.accept-gap",
-                f"--accept-gap '{text}' is not understood",
-                "write it exactly as the error message shows it",
-            )
-    return Accepted(gaps, frozenset(named["topic"]), frozenset(named["cluster"]), accept.adopt)

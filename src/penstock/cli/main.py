@@ -23,6 +23,22 @@ app.command(
 app.command(
     "penstock.cli.commands:demo", name="demo", help="Start a local broker, land a topic of several types, show it all."
 )
+app.command(
+    "penstock.cli.table_commands:repair", name="repair", help="Take missing files out of a table, then optimize it."
+)
+tables = App(name="table", help="Keep any Delta table in order: optimize, vacuum, history, checkpoint.")
+tables.command("penstock.cli.table_commands:optimize", name="optimize", help="Put small files together.")
+tables.command("penstock.cli.table_commands:vacuum", name="vacuum", help="Delete files that nobody needs any more.")
+tables.command("penstock.cli.table_commands:history", name="history", help="Show who changed the table, and how.")
+tables.command("penstock.cli.table_commands:checkpoint", name="checkpoint", help="Write a checkpoint of its log.")
+app.command(tables)
+app.command(
+    "penstock.cli.ingest:ingest",
+    name="ingest",
+    help="Read a topic into Delta tables with the options of kafka-delta-ingest.",
+    help_flags=(),
+    end_of_options_delimiter="\0",  # none: what follows is not ours to take apart
+)
 
 
 def main() -> None:

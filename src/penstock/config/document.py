@@ -68,6 +68,10 @@ class Document:
         line = self.lines.get(location)
         return f"{self.name}:{line}" if line else self.name
 
+    def called(self, location: Location) -> str:
+        """The name of a setting in a sentence about it."""
+        return ".".join(str(step) for step in location)
+
 
 def read(path: Path) -> Document:
     """The content of a YAML file. Raises ConfigError if it cannot be had at all."""

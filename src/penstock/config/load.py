@@ -19,13 +19,17 @@ from penstock.errors import Complaint, ConfigError
 from penstock.pipeline import Pipeline
 
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
-_UNION_STEPS = re.compile(r"^(literal\[|FieldRoute|HeaderRoute|tagged-union|function-)")
+_UNION_STEPS = re.compile(r"^(literal\[|FieldRoute|HeaderRoute|ConstantRoute|tagged-union|function-)")
 
 
 def load(path: str | Path, environ: Mapping[str, str] | None = None) -> Pipeline:
     """The pipeline that a YAML file declares. Raises ConfigError with everything that is wrong."""
-    document = read(Path(path))
-    content = _resolved(document.content, (), document, os.environ if environ is None else environ)
+    return declared(read(Path(path)), os.environ if environ is None else environ)
+
+
+def declared(document: Document, environ: Mapping[str, str]) -> Pipeline:
+    """The pipeline that settings declare, wherever they were written. Raises ConfigError with everything wrong."""
+    content = _resolved(document.content, (), document, environ)
     if not isinstance(content, dict):
         document.complaints.append(Complaint(document.name, "must hold the settings of a pipeline, by name"))
         raise ConfigError(document.complaints)
@@ -43,7 +47,7 @@ def load(path: str | Path, environ: Mapping[str, str] | None = None) -> Pipeline
 def fingerprint(pipeline: Pipeline) -> str:
     """A short hash of what a pipeline declares, without its secrets."""
     told = {"source": _plain(pipeline.source), "format": _plain(pipeline.format)}
-    told |= pipeline.model_dump(mode="json", exclude={"source", "format", "spark"})
+    told |= pipeline.model_dump(mode="json", exclude={"source", "format", "spark", "metrics"})
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
@@ -138,9 +142,8 @@ def _validated(model: type[Any], given: Any, at: Location, document: Document) -
 
 
 def _complaint(error: Any, place: Location, model: type[Any], at: Location, document: Document) -> Complaint:
-    name = ".".join(str(step) for step in place)
-    where = document.where(place)
-    parent = ".".join(str(step) for step in place[:-1]) or "a pipeline"
+    name, where = document.called(place), document.where(place)
+    parent = document.called(place[:-1]) or "a pipeline"
     match error["type"]:
         case "extra_forbidden":
             fields = _fields(model, place[len(at) : -1])

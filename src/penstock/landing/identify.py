@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.messages import Messages, Reject
-from penstock.pipeline import FieldRoute, HeaderRoute
+from penstock.pipeline import ConstantRoute, FieldRoute, HeaderRoute
 
 Rejects = tuple[Messages, list[Reject]]
 
@@ -17,6 +17,8 @@ def identify(messages: Messages, by: object) -> tuple[Messages, list[str] | None
         return messages, None, nothing
     if by == "topic":
         return messages, [messages.source] * len(messages), nothing
+    if isinstance(by, ConstantRoute):
+        return messages, [by.constant] * len(messages), nothing
     found = [_read(messages, at, by) for at in range(len(messages))]
     rejects = [Reject(at, "identify", name[0], name[1]) for at, name in enumerate(found) if isinstance(name, tuple)]
     kept = [at for at, name in enumerate(found) if isinstance(name, str)]

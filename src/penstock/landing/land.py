@@ -23,8 +23,10 @@ from penstock.landing.files import Files
 from penstock.landing.identify import identify
 from penstock.landing.letters import letters
 from penstock.landing.own_columns import completed, empty_partition_values
+from penstock.landing.reading import reading
 from penstock.landing.recipe import Account, Landed, Piece, Recipe, Target
-from penstock.landing.routing import FILTERED, TOMBSTONE, WAITING, Routing, pack, unmask
+from penstock.landing.routing import FILTERED, SKIPPED, TOMBSTONE, WAITING, Routing, pack, unmask
+from penstock.landing.skips import needed, still_rejected
 from penstock.messages import Indices, Messages, Reject, Row
 from penstock.protocol.entry import Counts
 from penstock.schema import Schema
@@ -53,7 +55,7 @@ class _Landing:
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        self.reader = recipe.format.reader(recipe.shapes())
+        self.reading = reading(recipe)
         self.files = Files(recipe.storage, held=recipe.held, fsync=recipe.fsync)
         self.seen: dict[str, Schema] = {}
         self.reasons: Counter[str] = Counter()
@@ -82,14 +84,17 @@ class _Landing:
         self._piles, self._piled, self._runs = {}, 0, 0
 
     def _make_columns(self, name: str, runs: list[tuple[_Slice, Messages]]) -> None:
-        rows = self.reader.columns(name, pa.concat_arrays([messages.values for _, messages in runs]))
-        start = 0
+        made = self.reading.columns(name, [messages for _, messages in runs])
+        start = taken = 0
         for work, messages in runs:
-            if rows is None:
-                work.one_by_one(name, messages)
-            else:
-                work.write(self.recipe.targets[name], messages, rows.slice(start, len(messages)))
+            declined = made.declined[start : start + len(messages)]
             start += len(messages)
+            kept = messages.only(np.flatnonzero(~declined))
+            if made.rows is not None and len(kept):
+                work.write(self.recipe.targets[name], kept, made.rows.slice(taken, len(kept)))
+                taken += len(kept)
+            if len(kept) < len(messages):
+                work.one_by_one(name, messages.only(np.flatnonzero(declined)))
 
     def finish(self) -> Landed:
         self._flush()
@@ -127,7 +132,7 @@ class _Slice:
             return
         messages, types, rejects = identify(messages, self.recipe.by)
         self._reject(*rejects)
-        found = self.landing.reader.sort(messages, types)
+        found = self.landing.reading.sort(messages, types)
         self.routing.mark(messages.positions[found.filtered], FILTERED)
         self._reject(messages, found.rejects)
         for name, indices in found.waiting.items():
@@ -150,8 +155,12 @@ class _Slice:
             text = "the table still lacks columns of this message after they were added"
             self._reject(messages, [Reject(at, "fit", "schema.unsettled", text, name) for at in range(len(messages))])
             return
+        if self.recipe.skips and name in self.recipe.targets:
+            messages = messages.only(needed(messages, self.recipe.targets[name].name, self.recipe, self.routing))
+            if not len(messages):
+                return
         self.routing.mark(messages.positions, WAITING)
-        self.landing.seen[name] = self.landing.reader.infer(name, messages.values)
+        self.landing.seen[name] = self.landing.reading.infer(name, messages)
 
     def _force(self, messages: Messages, name: str) -> None:
         """Land messages where they were decided to go, whatever a decoder says of them today."""
@@ -165,8 +174,10 @@ class _Slice:
     # --- rows to files
 
     def one_by_one(self, name: str, messages: Messages) -> None:
-        found = self.landing.reader.rows(name, messages.values)
+        found = self.landing.reading.rows(name, messages)
         self._reject(messages, found.rejects)
+        for waiting in found.waiting.values():
+            self._wait(name, messages.only(waiting))
         self._write_rows(name, messages, found.rows[name])
 
     def _write_rows(self, name: str, messages: Messages, rows: list[Row]) -> None:
@@ -176,6 +187,9 @@ class _Slice:
             self.write(target, messages.only(np.array([row.at for row in rows])), made)
 
     def write(self, target: Target, messages: Messages, rows: pa.RecordBatch) -> None:
+        if self.recipe.skips:
+            kept = needed(messages, target.name, self.recipe, self.routing)
+            messages, rows = messages.only(kept), rows.take(pa.array(kept))
         empty = empty_partition_values(rows, target.partition_by)
         if len(empty):
             text = "an empty text cannot be a partition value: it would read back as null"
@@ -187,6 +201,8 @@ class _Slice:
             self.landing.files.add(target, completed(rows, target, messages, self.recipe.source_name))
 
     def _reject(self, messages: Messages, rejects: Sequence[Reject]) -> None:
+        if self.recipe.skips:
+            rejects = still_rejected(messages, rejects, self.recipe, self.routing)
         if not rejects:
             return
         self.dead += len(rejects)
@@ -198,11 +214,9 @@ class _Slice:
 
     def account(self) -> Account:
         waiting = self.routing.count(WAITING)
-        tombstones, filtered = self.routing.count(TOMBSTONE), self.routing.count(FILTERED)
-        rows = self.read - waiting - tombstones - filtered - self.dead
-        counts = Counts(
-            read=self.read, rows=rows, dead=self.dead, filtered=filtered, tombstones=tombstones, bytes=self.bytes
-        )
+        filtered, tombstones, skipped = map(self.routing.count, (FILTERED, TOMBSTONE, SKIPPED))
+        rows = self.read - waiting - self.dead - filtered - tombstones - skipped
+        counts = Counts(self.read, rows, self.dead, filtered, tombstones, skipped, self.bytes)
         return Account(self.piece.slice, counts, pack(self.routing), waiting)
 
 

@@ -10,17 +10,22 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from penstock.arrow import arrow_schema
+from penstock.landing.letter_columns import LetterColumns
 from penstock.landing.recipe import Recipe
-from penstock.messages import DEAD_LETTERS, Messages, Reject
+from penstock.messages import Messages, Reject
 
-_SCHEMA = arrow_schema(DEAD_LETTERS)
 TOO_LARGE = "json.too-large"
 _YEAR_1, _YEAR_10000 = -62_135_596_800_000, 253_402_300_800_000  # in milliseconds
 
 
 def letters(messages: Messages, rejects: Sequence[Reject], recipe: Recipe) -> pa.RecordBatch:
     """One row per reject."""
-    return pa.RecordBatch.from_pylist([_letter(messages, reject, recipe) for reject in rejects], _SCHEMA)
+    found = [_letter(messages, reject, recipe) for reject in rejects]
+    schema = recipe.letters.shape.schema
+    if recipe.letter_transforms:
+        added = LetterColumns(recipe.letter_transforms, schema)
+        found = [added.add(letter) for letter in found]
+    return pa.RecordBatch.from_pylist(found, arrow_schema(schema))
 
 
 def _letter(messages: Messages, reject: Reject, recipe: Recipe) -> dict[str, object]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as having
-from typing import Any
+from typing import Any, Literal
 
 from penstock.contracts import File, Format, Shape, Shapes, Slice, Source
 from penstock.protocol.entry import Counts
@@ -34,6 +34,9 @@ class Recipe:
     allow: str | None
     targets: Mapping[str, Target]  # type → its table
     letters: Target
+    transforms: Mapping[str, str] = having(default_factory=dict)
+    nulls: Literal["remove", "keep"] = "remove"
+    letter_transforms: Mapping[str, str] = having(default_factory=dict)
     refused: Mapping[str, tuple[str, str]] = having(default_factory=dict)
     room: int = 500
     settled: bool = False  # the second job of a batch: nothing may wait any more
@@ -43,10 +46,15 @@ class Recipe:
     storage: Mapping[str, str] = having(default_factory=dict, repr=False)
     fsync: bool = False
     held: str = ""  # where files are kept whose table's place cannot be written just now
+    skips: Mapping[str, Mapping[str, int]] = having(default_factory=dict)  # table → partition → needs nothing before
 
     @property
     def field(self) -> str | None:
         return getattr(self.by, "field", None)
+
+    @property
+    def coerces(self) -> bool:
+        return any(target.shape.coerce for target in self.targets.values())
 
     def shapes(self) -> Shapes:
         types = {name: target.shape for name, target in self.targets.items()}

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from penstock.catalog import LETTERS, Catalog
 from penstock.ledger import Ledger
 from penstock.pipeline import Pipeline
-from penstock.protocol.entry import Counts, Entry, Portion, Range
+from penstock.protocol.entry import Counts, Entry, Portion, Range, Skips
+from penstock.protocol.takeover import left
 from penstock.running import catalog_of
 from penstock.tables.account import TableAccount, account
 
@@ -72,6 +73,7 @@ def audit(pipeline: Pipeline) -> Audit:
     entries = [ledger.entry(number) for number in numbers]
     found.entries = len(entries)
     _ranges(entries, found)
+    _skips(entries, found)
     _sums(entries, found)
     deadline = time.monotonic() + PATIENCE
     for name, number in sorted(entries[-1].heads.items()):
@@ -118,6 +120,21 @@ def _ranges(entries: list[Entry], found: Audit) -> None:
 
 def _line(found: Audit, partition: str, start: int) -> PartitionAccount:
     return found.partitions.setdefault(partition, PartitionAccount(start, start))
+
+
+def _skips(entries: list[Entry], found: Audit) -> None:
+    """Only what others had written before is skipped, and only until the app has passed it."""
+    before: Skips = {}
+    for entry in entries:
+        if entry.is_claim and entry.skips != before:
+            for name, positions in sorted(entry.skips.items()):
+                told = ", ".join(f"{at} of partition {p}" for p, at in sorted(positions.items()))
+                found.notes.append(f"entry {entry.number}: table {name} was written by others up to {told}: skipped")
+        elif not entry.is_claim and entry.skips != left(before, entry.ends):
+            found.wrong.append(f"entry {entry.number}: what it skips does not follow from the entry before")
+        if entry.total.skipped and not before:
+            found.wrong.append(f"entry {entry.number}: it skipped messages, and there was nothing to skip")
+        before = entry.skips
 
 
 def _sums(entries: list[Entry], found: Audit) -> None:
@@ -203,6 +220,8 @@ def _files(name: str, portions: Mapping[int, Portion], state: TableAccount, foun
             elif not state.rewritten and file.path not in state.missing:
                 found.wrong.append(f"table {name}, batch {number}: {file.path} is not part of the table")
     rows, counted = sum(portion.rows for portion in portions.values()), sum(state.live.values())
+    gone = "took out files that had gone; their rows are lost"
+    found.wrong += [f"table {name}: a repair (version {version}) {gone}" for version in state.repaired]
     if state.rewritten:
         found.notes.append(
             f"table {name}: others rewrote it ({state.rewritten}); since then rows cannot be recounted by batch"

@@ -16,6 +16,8 @@ from penstock.protocol.entry import Place
 from penstock.protocol.plan import backlog
 from penstock.running import catalog_of
 from penstock.storage import Storage, absolute
+from penstock.transforms.program import ways
+from penstock.transforms.rules import rules
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Finding:
 
 def check(pipeline: Pipeline) -> Iterator[Finding]:
     """Try one thing after the other, and go on after a failure: every complaint in one run."""
+    for target, way in ways(rules(pipeline.transforms, pipeline.transform_nulls)):
+        yield Finding(f"transform {target}", True, way)
     yield _try("Java for Spark", java)
     yield _try(f"source {_name(pipeline)}", lambda: _source(pipeline))
     yield _try("write to the table location", lambda: _writable(absolute(pipeline.tables.base), pipeline))

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from penstock.catalog import LETTERS
 from penstock.errors import PenstockError, Transient
-from penstock.observe import BatchReport
+from penstock.observe import BatchReport, Silence
 from penstock.operate.audit import Audit
 from penstock.operate.check import Finding
 from penstock.pipeline import Pipeline
@@ -26,7 +26,7 @@ from penstock.protocol.entry import Counts, Entry
 QUIET = 30.0  # seconds before the same trouble is told again
 
 
-class LogLines:
+class LogLines(Silence):
     """One JSON object per line on stderr: for files, pods and people who grep."""
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -75,6 +75,9 @@ class LogLines:
             self._told[why.code] = time.monotonic()
             self._say("waiting", code=why.code, what=why.what, remedy=why.remedy)
 
+    def warned(self, why: Transient) -> None:
+        self._say("warning", code=why.code, what=why.what, remedy=why.remedy)
+
     def parked(self, name: str, reason: str) -> None:
         self._say("parked", table=name, reason=reason)
 
@@ -82,7 +85,7 @@ class LogLines:
         self._say("healed", table=name)
 
 
-class Screen:
+class Screen(Silence):
     """Live progress on a terminal."""
 
     def __init__(self, pipeline: Pipeline, console: Console) -> None:
@@ -94,7 +97,7 @@ class Screen:
         self._read = 0
         self._last: BatchReport | None = None
         self._trouble: dict[str, str] = {}
-        self._note = "starting Spark …"
+        self._note, self._warning = "starting Spark …", ""
         self._live = Live(self._picture(), console=console, refresh_per_second=4)
 
     def __enter__(self) -> Self:
@@ -126,6 +129,10 @@ class Screen:
         self._note = f"waiting: {why.what}"
         self._live.update(self._picture())
 
+    def warned(self, why: Transient) -> None:
+        self._warning = why.what
+        self._live.update(self._picture())
+
     def parked(self, name: str, reason: str) -> None:
         self._trouble[name] = reason
         self._live.update(self._picture())
@@ -147,6 +154,8 @@ class Screen:
             )
         if self._note:
             head.append(f"   {self._note}", "not bold dim")
+        if self._warning:
+            head.append(f"\n{self._warning}", "not bold yellow")
         return Group(head, *([self._tables()] if self._rows or self._trouble else []))
 
     def _tables(self) -> Table:

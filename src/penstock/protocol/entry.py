@@ -15,6 +15,9 @@ from penstock.schema import columns
 
 Range = tuple[int, int]
 
+Skips = dict[str, dict[str, int]]
+"""Table → partition → position: messages of the table before it were written before."""
+
 
 class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
     """What became of the messages of one partition in one batch."""
@@ -83,6 +86,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     ranges: dict[str, Range] = {}
     gaps: dict[str, Range] = {}  # positions given up by an operator's word
     rebased: dict[str, int] = {}  # partitions whose positions begin anew, and where
+    anew: int = 0  # the newest entry with which positions began anew
+    skips: Skips = {}  # what others wrote before an app took their tables over: see takeover.py
     counts: dict[str, Counts] = {}
     reasons: dict[str, int] = {}  # dead letters by code
     tables: dict[str, Portion] = {}
@@ -105,6 +110,14 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     def total(self) -> Counts:
         return sum(self.counts.values(), Counts())
 
+    @property
+    def reached(self) -> dict[str, int]:
+        """How far every partition was surely written, by this app or by whoever had its tables before."""
+        found = dict(self.ends)
+        for positions in self.skips.values():
+            found |= {p: max(at, found.get(p, 0)) for p, at in positions.items()}
+        return found
+
     def manifest(self) -> dict[str, Any]:
         """The entry without file lists and without what is known of other tables: small enough
         to ride in every table commit, enough to rebuild a lost ledger."""
@@ -122,7 +135,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
             schema=columns(portion.schema),
             partition_by=tuple(portion.partition_by),
             files=tuple(portion.files or ()),
-            ends=self.ends,
+            ends=self.ends | self.skips.get(name, {}),  # a table that is ahead of the app stays ahead
             manifest=self.manifest(),
             is_new=portion.is_new,
             is_emptied=portion.files is None,

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +20,15 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import Field
 
 from penstock.contracts import Bound, Identity, Positions, ShortRead, Slice
 from penstock.errors import broker_away, topic_missing
 from penstock.messages import Details, Messages
 from penstock.pipeline import Declared
 from penstock.sources.kafka_group import Group
+from penstock.sources.kafka_settings import OURS, QUICK, Settings
+from penstock.sources.kafka_start import Start
 
 RUN, RUN_BYTES = 20_000, 32 * 2**20  # messages handed on together, and about how much of them
 FETCH = 1_000  # messages asked of the client at once: more costs more per message
@@ -37,55 +39,11 @@ ANSWER = 15.0  # seconds for an administrative question
 _GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 _OUT_OF_RANGE = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 
-# What a pipeline may tell the client. The rest is ours to set, or (plugins, callbacks) nobody's.
-_PASSED_ON = (
-    *("security.", "sasl.", "ssl.", "enable.ssl.", "socket.", "connections.", "reconnect.", "retry.", "broker."),
-    *("fetch.", "queued.", "receive.", "message.", "check.crcs", "metadata.", "client.", "api.version.", "debug"),
-)
-_OURS = {
-    "enable.auto.commit": False,
-    "enable.auto.offset.store": False,
-    "enable.partition.eof": True,
-    "isolation.level": "read_committed",
-    "auto.offset.reset": "error",
-    "allow.auto.create.topics": False,
-}
-_QUICK = {
-    # A full local queue otherwise stops fetching for a second.
-    "fetch.queue.backoff.ms": 2,
-    # Small queues bound what is read past the end of a slice, and a worker's memory.
-    "queued.max.messages.kbytes": 4096,
-    "fetch.message.max.bytes": 2 * 2**20,
-    # What a slice holds is there already. A fetch that waits for more at the end of the log keeps the
-    # next slice's fetch waiting behind it.
-    "fetch.wait.max.ms": 5,
-}
-
 T = TypeVar("T")
 
 _log = logging.getLogger("penstock.kafka")
 _log.addHandler(logging.NullHandler())
 _clients: dict[tuple[str, ...], Any] = {}
-
-
-def _start(written: str) -> str:
-    if written in ("earliest", "latest"):
-        return written
-    try:
-        if datetime.fromisoformat(written).tzinfo is not None:
-            return written
-    except ValueError:
-        pass
-    raise ValueError("is neither 'earliest', 'latest' nor a time with its zone such as 2026-01-31T12:00:00Z")
-
-
-def _settings(given: dict[str, SecretStr]) -> dict[str, SecretStr]:
-    for name in given:
-        if name in _OURS:
-            raise ValueError(f"sets '{name}', which penstock needs to be '{_OURS[name]}'")
-        if not name.startswith(_PASSED_ON) or name == "client.id":
-            raise ValueError(f"sets '{name}', which is not a setting that penstock passes on to the Kafka client")
-    return given
 
 
 class KafkaSource(Declared):
@@ -95,11 +53,12 @@ class KafkaSource(Declared):
     """The brokers to ask first: `host:port`, separated by commas."""
     topic: str = Field(min_length=1)
     """The topic's name."""
-    start: Annotated[str, AfterValidator(_start)] = "earliest"
-    """Where a first start begins: `earliest`, `latest`, or a time with its zone."""
+    start: Start = "earliest"
+    """Where a first start begins: `earliest`, `latest`, a time with its zone, or the first position to read by
+    partition (`{0: 11, 1: 5}`; the others from their earliest). Offsets of kafka-delta-ingest in tables come first."""
     group: str | None = None
     """The consumer group under which positions are published. Not set, it is the app's name."""
-    settings: Annotated[dict[str, SecretStr], AfterValidator(_settings)] = Field(default_factory=dict)
+    settings: Settings = Field(default_factory=dict)
     """Settings for the Kafka client, mostly `security.protocol`, `sasl.*` and `ssl.*`."""
 
     # --- on the driver
@@ -117,14 +76,20 @@ class KafkaSource(Declared):
 
     def publish(self, app: str, positions: Positions) -> None:
         places = [TopicPartition(self.topic, int(p), offset) for p, offset in positions.items()]
-        group: Group = self._client(Group, {"group.id": self.group or app, **_OURS})
+        group: Group = self._client(Group, {"group.id": self.group or app, **OURS})
         self._ask(lambda: group.tell(places))
 
     def _describe(self) -> TopicDescription:
         asked = self._admin().describe_topics(TopicCollection([self.topic]), request_timeout=ANSWER)
         return self._ask(asked[self.topic].result)
 
+    @property
+    def named(self) -> Positions:
+        return self.start if isinstance(self.start, dict) else {}
+
     def _begin(self, places: list[TopicPartition], first: dict[int, int], ends: dict[int, int]) -> dict[int, int]:
+        if isinstance(self.start, dict):
+            return {p: self.start.get(str(p), offset) for p, offset in first.items()}
         if self.start in ("earliest", "latest"):
             return first if self.start == "earliest" else ends
         since = OffsetSpec.for_timestamp(int(datetime.fromisoformat(self.start).timestamp() * 1000))
@@ -200,7 +165,7 @@ class KafkaSource(Declared):
                 headers = next(map(Message.headers, [run[at]])) or []
             except (SystemError, UnicodeError):  # a name is not UTF-8: asked again, the client gives a null pointer
                 run[at].set_headers(headers := [("penstock.unreadable", None)])
-            return Details(run[at].key(), headers, stamp if kind else None)
+            return Details(run[at].key(), headers, stamp if kind else None, kind - 1)
 
         positions = np.fromiter(map(Message.offset, run), np.int64, len(run))
         values = list(map(Message.value, run))
@@ -218,7 +183,7 @@ class KafkaSource(Declared):
         return self._client(AdminClient, {})
 
     def _consumer(self) -> Consumer:
-        return self._client(Consumer, {"group.id": "penstock-reader", **_QUICK, **_OURS})
+        return self._client(Consumer, {"group.id": "penstock-reader", **QUICK, **OURS})
 
     def _forget(self, consumer: Consumer) -> None:
         for key in [key for key, client in _clients.items() if client is consumer]:

@@ -36,6 +36,7 @@ class TableAccount:
     relanded: frozenset[int]  # those that came with other files than the ledger lists, because those had vanished
     since: int  # the oldest version that the log still tells about
     rewritten: str  # the newest operation that moved or removed rows of earlier batches; empty if none
+    repaired: tuple[int, ...]  # versions in which files that had gone were taken out, with their rows
     restored: bool  # somebody took the table back since the newest of these batches
     live: Mapping[str, int]  # file → rows, counted in the file itself
     missing: tuple[str, ...]  # files that the table refers to and that are not there
@@ -64,6 +65,7 @@ def account(location: str, app: str, options: Mapping[str, str]) -> TableAccount
         relanded=frozenset(int(commit["penstock.batch"]) for commit in ours if commit.get("penstock.relanded")),
         since=min((int(commit["version"]) for commit in history), default=0),
         rewritten=f"{moved[0]['operation']} in version {moved[0]['version']}" if moved else "",
+        repaired=tuple(int(commit["version"]) for commit in history if commit["operation"] == "FSCK"),
         restored=any(commit["operation"] == "RESTORE" for commit in since_ours),
         live={path: _rows(storage, path) for path in paths if path not in missing},
         missing=tuple(sorted(missing)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import deltalake
@@ -22,23 +22,24 @@ from deltalake.transaction import (
     create_table_with_add_actions,
 )
 
-from penstock.contracts import File, Share, TableState
+from penstock.contracts import File, Positions, Share, TableState
 from penstock.errors import TableRefused, Unavailable, in_one_line
 from penstock.schema import Field, Schema, Struct
+from penstock.tables.delta_obstacles import obstacle
 from penstock.tables.delta_schema import fields_to_delta, from_delta, to_delta
 
 CHECKPOINT_EVERY = 10
 _LATER = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
-# What an append may meet in a table. Everything else it would get wrong in silence, or delta-rs refuses.
-_WRITABLE_FEATURES = {"appendOnly", "invariants", "changeDataFeed", "timestampNtz", "deletionVectors", "v2Checkpoint"}
-_UNWRITABLE_SETTINGS = ("delta.constraints.", "delta.columnMapping.mode", "delta.setTransactionRetentionDuration")
-_UNWRITABLE_COLUMNS = ("delta.generationExpression", "delta.invariants", "delta.identity.start")
-
 
 def transaction(app: str) -> str:
     """The transaction id under which a table carries an app's batch number."""
     return f"penstock:{app}"
+
+
+def offset_id(app: str, partition: str) -> str:
+    """The transaction id under which kafka-delta-ingest keeps the last offset of a partition."""
+    return f"{app}-{partition}"
 
 
 class DeltaTable:
@@ -73,10 +74,22 @@ class DeltaTable:
             schema=schema,
             partition_by=tuple(handle.metadata().partition_columns),
             restored=bool(carried) and self._is_restored(handle),
-            unwritable=unwritable or _obstacle(handle),
+            unwritable=unwritable or obstacle(handle),
             refers=lambda paths: sorted(set(paths) & {relative(uri, self.location) for uri in handle.file_uris()}),
+            stored=lambda partitions: self._stored(handle, partitions),
             token=handle,
         )
+
+    def _stored(self, handle: deltalake.DeltaTable, partitions: Iterable[str]) -> Positions:
+        """By the ids of kafka-delta-ingest, which are the last offset included."""
+        try:
+            newest = {commit["version"]: commit.get("penstock.app") for commit in handle.history(1)}
+            if newest.get(handle.version()) == self.app:  # not every writer says who it is
+                return {}
+            told = {p: handle.transaction_version(offset_id(self.app, p)) for p in partitions}
+        except (DeltaError, OSError) as cause:
+            raise self._unavailable("read", cause) from cause
+        return {p: offset + 1 for p, offset in told.items() if offset is not None}
 
     def _is_restored(self, handle: deltalake.DeltaTable) -> bool:
         """Was the table taken back since our newest batch? Its log says so, newest first."""
@@ -173,7 +186,7 @@ def _properties(share: Share) -> CommitProperties:
     """Everything that rides in a batch's commit: its number, kafka-delta-ingest's own ids (the last
     offset of every partition, included), and the manifest."""
     ids = [Transaction(transaction(share.app), share.batch)]
-    ids += [Transaction(f"{share.app}-{p}", end - 1) for p, end in sorted(share.ends.items()) if end > 0]
+    ids += [Transaction(offset_id(share.app, p), end - 1) for p, end in sorted(share.ends.items()) if end > 0]
     told = {
         "penstock.app": share.app,
         "penstock.batch": share.batch,
@@ -181,18 +194,3 @@ def _properties(share: Share) -> CommitProperties:
         "penstock.manifest": json.dumps(share.manifest, separators=(",", ":")),
     }
     return CommitProperties(custom_metadata=told, max_commit_retries=0, app_transactions=ids)
-
-
-def _obstacle(handle: deltalake.DeltaTable) -> str:
-    """Why penstock must not append to this table; empty if nothing stands in the way."""
-    protocol = handle.protocol()
-    features: Sequence[str] = [*(protocol.writer_features or ()), *(protocol.reader_features or ())]
-    if foreign := sorted(set(features) - _WRITABLE_FEATURES):
-        return f"it uses the table features {', '.join(foreign)}, which this engine cannot write"
-    for name, value in handle.metadata().configuration.items():
-        if name.startswith(_UNWRITABLE_SETTINGS) and value != "none":
-            return f"its setting {name} = {value} is one that this engine cannot keep"
-    for field in json.loads(handle.schema().to_json())["fields"]:
-        if broken := [name for name in field["metadata"] if name in _UNWRITABLE_COLUMNS]:
-            return f"column '{field['name']}' has {broken[0]}, which this engine cannot keep"
-    return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,14 @@ import re2
 
 from penstock.arrow import arrow_schema
 from penstock.contracts import Reader, Shapes
-from penstock.formats.json.fit import Waits, fit
-from penstock.formats.json.reference import Refusal, infer, parse, type_at
+from penstock.formats.json.reference import parse, type_at
 from penstock.messages import Details, Messages, Reject
 from penstock.schema import Array, Struct, Type
+from penstock.values.fit import Waits, fit
+from penstock.values.plain import Refusal, infer
 
 MAX_BYTES = 8 * 2**20
+Change = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,10 @@ class Fate:
     detail: str = ""
 
 
-def expected(value: bytes, given: str | None, shapes: Shapes, *, reject_duplicates: bool = False) -> Fate:
-    """By `parse`, `type_at` and `fit`, and by what a route allows."""
+def expected(
+    value: bytes, given: str | None, shapes: Shapes, *, reject_duplicates: bool = False, change: Change = dict
+) -> Fate:
+    """By `parse`, `type_at` and `fit`, and by what a route allows; and by a change of what was parsed."""
     name = given
     try:
         if given is not None and not _is_allowed(given, shapes):
@@ -45,7 +49,7 @@ def expected(value: bytes, given: str | None, shapes: Shapes, *, reject_duplicat
         if name not in shapes.types:
             return Fate("waiting", name)
         shape = shapes.types[name]
-        return Fate("row", name, shown([fit(message, shape)], arrow_schema(shape.columns)))
+        return Fate("row", name, shown([fit(change(message), shape)], arrow_schema(shape.columns)))
     except Waits:
         return Fate("waiting", name)
     except Refusal as why:
@@ -71,14 +75,14 @@ def found(reader: Reader, values: Sequence[bytes], types: Sequence[str] | None, 
             put(at, fate)
     for name, rows in sorted_.rows.items():
         for row in rows:
-            put(row.at, _row(name, row.values, shapes))
+            put(row.at, row_fate(name, row.values, shapes))
     for name, waiting in sorted_.waiting.items():
         for at in waiting.tolist():
             put(at, Fate("waiting", name))
     for at in sorted_.filtered.tolist():
         put(at, Fate("filtered"))
     for reject in sorted_.rejects:
-        put(reject.at, _reject(reject))
+        put(reject.at, reject_fate(reject))
     assert sorted(fates) == list(range(len(values))), "a message is nowhere"
     return [fates[at] for at in range(len(values))]
 
@@ -94,16 +98,16 @@ def _landed(reader: Reader, name: str, messages: Messages, shapes: Shapes) -> li
             full = made.append_column("_rescued", pa.nulls(made.num_rows, pa.string()))
         return [Fate("row", name, repr([row])) for row in full.to_pylist()]
     one_by_one = reader.rows(name, messages.values)
-    fates = {row.at: _row(name, row.values, shapes) for row in one_by_one.rows[name]}
-    fates |= {reject.at: _reject(reject) for reject in one_by_one.rejects}
+    fates = {row.at: row_fate(name, row.values, shapes) for row in one_by_one.rows[name]}
+    fates |= {reject.at: reject_fate(reject) for reject in one_by_one.rejects}
     return [fates[at] for at in range(len(messages))]
 
 
-def _row(name: str, values: dict[str, object], shapes: Shapes) -> Fate:
+def row_fate(name: str, values: dict[str, object], shapes: Shapes) -> Fate:
     return Fate("row", name, shown([values], arrow_schema(shapes.types[name].columns)))
 
 
-def _reject(reject: Reject) -> Fate:
+def reject_fate(reject: Reject) -> Fate:
     return Fate("reject", reject.type, f"{reject.stage} {reject.code}")
 
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from penstock.contracts import Shape, Shapes
 from penstock.formats.json import JsonFormat
-from penstock.formats.json.fit import Waits, fit
-from penstock.formats.json.reference import Refusal, infer, parse
+from penstock.formats.json.reference import parse
 from penstock.schema import NOTHING, Array, Schema, Struct, Type, columns, extended, merge, settled, written
 from penstock.schema import parse as kind
+from penstock.values.fit import Waits, fit
+from penstock.values.plain import Refusal, infer
 from tests.formats.json.generated import bounded, damaged, schema
 from tests.formats.json.oracle import MAX_BYTES, Fate, expected, found
 from tests.formats.json.texts import chance, fields, object_of

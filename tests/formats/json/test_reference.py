@@ -8,20 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.formats.json.reference import (
-    MAX_DEPTH,
-    Number,
-    Refusal,
-    infer,
-    integer,
-    kind_of,
-    names,
-    parse,
-    shown,
-    text,
-    type_at,
-    under,
-)
+from penstock.formats.json.reference import MAX_DEPTH, parse, type_at
+from penstock.values.plain import Number, Refusal, infer, integer, kind_of, names, shown, text, under
 
 LARGE = 10 * 2**20
 

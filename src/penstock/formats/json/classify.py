@@ -9,8 +9,8 @@ import numpy as np
 
 from penstock.contracts import Shape, Shapes
 from penstock.formats.json.decoders import Declines, Decode, Union, decoder, object_decoder, path_decoder, union
-from penstock.formats.json.fit import is_hollow
 from penstock.schema import JSON, STRING, Array, Struct, Type
+from penstock.values.fit import is_hollow
 
 FILTERED, DOUBT = -1, -2
 MAX_LEARNED = 1_000

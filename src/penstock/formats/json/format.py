@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,16 +15,18 @@ from arro3.io import read_json
 from pydantic import Field
 
 from penstock.arrow import arrow_schema
-from penstock.contracts import Shapes
+from penstock.contracts import Reader, Shapes
 from penstock.formats.json import reference
 from penstock.formats.json.classify import DOUBT, FILTERED, Classifier
-from penstock.formats.json.fit import FIRST_MOMENT, LAST_MOMENT, Waits, fit
+from penstock.formats.json.gunzip import Gunzip, opened
 from penstock.formats.json.inference import Inference
-from penstock.formats.json.reference import MAX_DEPTH, Refusal, infer, parse
+from penstock.formats.json.reference import MAX_DEPTH, parse
 from penstock.messages import Messages, Reject, Row, Sorted
 from penstock.pipeline import Declared
 from penstock.quantities import Size
 from penstock.schema import Schema
+from penstock.values.fit import FIRST_MOMENT, LAST_MOMENT, Waits, fit
+from penstock.values.plain import Refusal, infer
 
 FIRST_LOOK, WHOLE_RUN = 64, 20_000
 PARSE_ROWS = 2_048  # rows per parse of the columnar parser: larger ones fall out of the cache
@@ -41,10 +43,22 @@ class JsonFormat(Declared):
     """One JSON object per message."""
 
     max_bytes: Annotated[Size, Field(ge=1)] = 8 * 2**20
+    """A larger message is a dead letter of which only size and hash are kept."""
     duplicate_keys: Literal["last", "reject"] = "last"
+    """Of a key that occurs twice in an object the last one counts, or the message is a dead letter."""
+    gzip: bool = False
+    """Whether messages are compressed with gzip. `max_bytes` then counts what they hold."""
 
-    def reader(self, shapes: Shapes) -> JsonReader:
-        return JsonReader(self, shapes)
+    def reader(self, shapes: Shapes) -> Reader:
+        reader = JsonReader(self, shapes)
+        return Gunzip(reader, self.max_bytes) if self.gzip else reader
+
+    def plain(self, value: bytes) -> dict[str, Any]:
+        return self.parsed(opened(value, self.max_bytes) if self.gzip else value)
+
+    def parsed(self, text: bytes) -> dict[str, Any]:
+        """The object that a text holds; compression aside."""
+        return parse(text, self.max_bytes, reject_duplicates=self.duplicate_keys == "reject")
 
 
 class JsonReader:
@@ -57,7 +71,7 @@ class JsonReader:
         self._allow = re2.compile(shapes.allow) if shapes.allow else None
         wanted = {name: shape for name, shape in shapes.types.items() if self._is_allowed(name)}
         self._classifier = Classifier(replace(shapes, types=wanted), strict_keys=format.duplicate_keys == "reject")
-        self._inference = Inference(shapes, self._parse)
+        self._inference = Inference(shapes, format.parsed)
         self._arrow = {name: arrow_schema(shape.schema) for name, shape in shapes.types.items()}
         self._timed = {n: [f.name for f in s.schema if "timestamp" in str(f.type)] for n, s in shapes.types.items()}
 
@@ -98,7 +112,7 @@ class JsonReader:
         try:
             if given is not None and not self._is_allowed(given):  # unwanted, whatever is in it
                 return self._unwanted(given)
-            message = self._parse(value)
+            message = self._format.parsed(value)
             name = given if given is not None else reference.type_at(message, self._shapes.field or "")
             if not self._is_allowed(name):
                 return self._unwanted(name)
@@ -131,9 +145,6 @@ class JsonReader:
     def _is_allowed(self, name: str) -> bool:
         return self._allow is None or self._allow.search(name) is not None
 
-    def _parse(self, value: bytes) -> dict[str, object]:
-        return parse(value, self._format.max_bytes, reject_duplicates=self._format.duplicate_keys == "reject")
-
     def _collect(self, codes: np.ndarray, found: Sorted) -> None:
         """Group the messages by what they are, keeping their order."""
         order = np.argsort(codes, kind="stable")
@@ -165,7 +176,7 @@ class JsonReader:
         found = Sorted(rows={type: []})
         for at, value in enumerate(values.to_pylist()):
             try:
-                found.rows[type].append(Row(at, fit(self._parse(value), self._shapes.types[type])))
+                found.rows[type].append(Row(at, fit(self._format.parsed(value), self._shapes.types[type])))
             except Waits:
                 found.rejects.append(
                     Reject(at, "fit", "schema.unsettled", "the table still lacks columns of this message", type)

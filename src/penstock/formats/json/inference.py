@@ -7,9 +7,9 @@ from typing import Any
 
 from penstock.contracts import Shapes
 from penstock.formats.json.decoders import Decode, inference_decoder
-from penstock.formats.json.fit import Waits, fit
-from penstock.formats.json.reference import Refusal, infer
 from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type, merge
+from penstock.values.fit import Waits, fit
+from penstock.values.plain import Refusal, infer
 
 
 class Inference:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from penstock.contracts import Shape
-from penstock.formats.json.fit import Waits, fit, is_hollow
-from penstock.formats.json.reference import Refusal, parse
+from penstock.formats.json.reference import parse
 from penstock.schema import columns, written
+from penstock.values.fit import Waits, fit, is_hollow
+from penstock.values.plain import Refusal
 
 
 def message(text: str) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from penstock.contracts import Shape
-from penstock.formats.json.reference import Number, Refusal, infer, integer, kind_of, shown, text, under
 from penstock.messages import RESCUED
 from penstock.schema import JSON, Array, Decimal, Field, Map, Scalar, Schema, Struct, Type
+from penstock.values.plain import Number, Refusal, infer, integer, kind_of, shown, text, under
 
 _INTEGERS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 _TIME = re.compile(r"(\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:?\d{2})", re.ASCII)
@@ -38,7 +38,7 @@ class Waits(Exception):
 def fit(message: dict[str, Any], shape: Shape) -> dict[str, object]:
     """The row that a message makes. Raises `Refusal` if it makes none, `Waits` if its table must
     get columns first."""
-    fitting = _Fitting(shape.evolve)
+    fitting = _Fitting(shape.evolve, shape.coerce)
     row, left = fitting.struct(message, shape.schema, "")
     if shape.evolve == "rescue":
         row[RESCUED] = text(left) if left else None
@@ -64,8 +64,8 @@ def is_hollow(value: Any) -> bool:
 class _Fitting:
     """One message on its way into a table's columns, under one policy."""
 
-    def __init__(self, evolve: str) -> None:
-        self.evolve = evolve
+    def __init__(self, evolve: str, coerce: bool) -> None:
+        self.evolve, self.coerce = evolve, coerce
 
     def struct(self, value: dict[str, Any], into: Struct, path: str) -> tuple[dict[str, object], dict[str, Any]]:
         """The fields that the table has, and what is left over."""
@@ -133,8 +133,26 @@ class _Fitting:
         if isinstance(into, Decimal) and isinstance(given, Number):
             return _decimal(given, into, path), None
         if isinstance(into, Scalar):
-            return _scalar(given, into, path), None
+            return _scalar(_coerced(given, into) if self.coerce else given, into, path), None
         raise misfit(path, given, into)
+
+
+def _coerced(given: Any, into: Scalar) -> Any:
+    """A value made to fit its column: its JSON text for a text, and an integer as the microsecond it counts."""
+    is_text = isinstance(given, str) and not isinstance(given, Number)
+    if into.name == "string" and not is_text:
+        return text(given)
+    if into.name == "timestamp" and isinstance(given, Number) and integer(given) is not None:
+        return _moment(given)
+    return given
+
+
+def _moment(given: Number) -> Any:
+    """The time that so many microseconds after the epoch is, as text; the number itself if there is no such time."""
+    micros = integer(given) or 0
+    if not FIRST_MOMENT <= micros <= LAST_MOMENT:
+        return given
+    return (_EPOCH + micros * _MICROSECOND).isoformat()
 
 
 def misfit(path: str, given: Any, into: Type) -> Refusal:

@@ -1,0 +1,66 @@
+"""What is different from kafka-delta-ingest for this command line: told once, at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from penstock.config.client_settings import FLAG, ClientSettings, variable
+from penstock.config.flags import Given
+from penstock.config.ingest_options import WITHOUT_EFFECT
+from penstock.config.ingest_place import Place
+from penstock.errors import shown
+from penstock.storage import child
+
+_LOCK = ("AWS_S3_LOCKING_PROVIDER", "DYNAMO_LOCK_", "DELTA_DYNAMO_", "DEAD_LETTER_DYNAMO_LOCK_")
+_QUEUE = "KDI_METRICS_INPUT_QUEUE_SIZE"
+
+
+def notes(given: Given, where: Place, client: ClientSettings, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """One sentence for everything that was asked for and is done differently, or not at all."""
+    found = [_without_effect(given, environ), _letters(given, where), *_client(given, client)]
+    if "seek_offsets" in given and given.text("auto_offset_reset") == "latest":
+        found.append(f"partitions that {given.by('seek_offsets')} does not name begin with their first message")
+    if "checkpoints" in given:
+        found.append(f"{given.by('checkpoints')}: checkpoints are written whenever a table's log has grown")
+    if "prometheus_port" in given and given.text("prometheus_port").isdecimal():
+        port = given.text("prometheus_port")
+        found.append(f"{given.by('prometheus_port')}: listening on 127.0.0.1 only; 0.0.0.0:{port} opens it to others")
+    if lock := sorted(name for name in environ if name.startswith(_LOCK)):
+        found.append(
+            f"{', '.join(lock)}: no lock table is used, commits rely on conditional writes of the object store; "
+            "let nobody who relies on the lock write to these tables meanwhile"
+        )
+    return tuple(note for note in found if note)
+
+
+def _without_effect(given: Given, environ: Mapping[str, str]) -> str:
+    named = [given.by(name) for name in WITHOUT_EFFECT if name in given] + [_QUEUE] * (_QUEUE in environ)
+    if not named:
+        return ""
+    return (
+        f"{', '.join(named)}: accepted, without effect here; cores are Spark's (--master 'local[N]'), the rest adapts"
+    )
+
+
+def _letters(given: Given, where: Place) -> str:
+    if "dlq_table_location" in given:
+        return ""
+    told = shown(child(where.base, "dead_letters"))
+    return f"no --dlq_table_location: messages that cannot become rows are kept in {told}"
+
+
+def _client(given: Given, client: ClientSettings) -> list[str]:
+    found = [f"the Kafka setting {name} is left out: {why}" for name, why in sorted(client.dropped.items())]
+    if client.start and "auto_offset_reset" in given and client.start != given.text("auto_offset_reset"):
+        found.append(f"{given.by('auto_offset_reset')} decides where to start, not the Kafka setting auto.offset.reset")
+    return found + [
+        f"{FLAG} {name}: everybody on this machine can read it; set {variable(name)} instead"
+        for name in client.typed_secrets
+    ]
+
+
+def comments(caught_up: bool, stand_ins: Sequence[str]) -> list[str]:
+    """What stands above the printed settings."""
+    how = "penstock run --until-caught-up" if caught_up else "penstock run"
+    told = [f"What was asked of `penstock ingest`, for `{how}`."]
+    return told + [f"Set the variable {name} to the secret that was given in another way." for name in stand_ins]

@@ -1,0 +1,114 @@
+"""Columns that a table does not have yet, of messages that are changed on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.contracts import Format, Reader, Shape, Shapes
+from penstock.landing.about import about, about_all
+from penstock.landing.input_shapes import texts
+from penstock.messages import Indices, Messages
+from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type, merge, settled
+from penstock.transforms.expressions import Declines
+from penstock.transforms.program import compiled
+from penstock.transforms.reference import apply
+from penstock.transforms.rules import Rules
+from penstock.values.fit import Waits, fit
+from penstock.values.plain import Refusal, infer
+
+
+class Inferring:
+    """What was seen of each type so far, after the change. Messages that will be dead letters tell nothing."""
+
+    def __init__(self, format: Format, shapes: Shapes, rules: Rules) -> None:
+        self._format, self._shapes, self._rules = format, shapes, rules
+        self._seen: dict[str, Schema] = {}
+
+    def look(self, type: str, messages: Messages) -> Schema:
+        """The columns that these messages and earlier ones lack: all of them where there is no table."""
+        found = self._all_at_once(type, messages) if type not in self._shapes.types else None
+        if found is None:
+            found, _ = self._one_by_one(type, messages, range(len(messages)))
+        self._seen[type] = merged(self._seen.get(type, Struct()), found)
+        return self._seen[type]
+
+    def _one_by_one(self, type: str, messages: Messages, places: Iterable[int]) -> tuple[Schema, list[int]]:
+        """The columns of these messages, and which of them are refused."""
+        seen, refused, shape = Struct(), [], self._shapes.types.get(type)
+        for at in places:
+            try:
+                message = apply(self._rules, self._format.plain(messages.value(at)), about(messages, at))
+                seen = merged(seen, _lacking(message, shape))
+            except Refusal:
+                refused.append(at)
+        return seen, refused
+
+    def _all_at_once(self, type: str, messages: Messages) -> Schema | None:
+        """The same as columns; None where there is no program for them."""
+        kept = np.arange(len(messages))
+        while len(kept):
+            run = messages.only(kept)
+            told = self._told(type, run)
+            if told is None:
+                return None
+            seen, left = told
+            rest, refused = self._one_by_one(type, run, left.tolist())
+            if not refused:
+                return merged(seen, rest)
+            kept = np.delete(kept, refused)  # what they hold made others look like them
+        return Struct()
+
+    def _told(self, type: str, messages: Messages) -> tuple[Schema, Indices] | None:
+        """What a program says of the messages, and of which of them it says nothing."""
+        fresh = self._format.reader(Shapes({}, self._shapes.field))
+        given = texts(settled(fresh.infer(type, messages.values)))
+        if not given.fields:
+            return Struct(), np.arange(len(messages))
+        reader: Reader = self._format.reader(Shapes({type: Shape(given, "freeze")}, self._shapes.field))
+        types = None if self._shapes.field else [type] * len(messages)
+        clean = reader.sort(messages, types).clean.get(type, np.empty(0, np.int64))
+        made = reader.columns(type, messages.only(clean).values) if len(clean) else None
+        if made is None:
+            return Struct(), np.arange(len(messages))
+        try:
+            changed, schema, declined = compiled(self._rules, given).apply(made, about_all([messages], clean))
+        except Declines:
+            return None
+        rows = changed.filter(pa.array(~declined))
+        seen = Struct(tuple(_seen(field, rows.column(field.name)) for field in schema))
+        return seen, np.setdiff1d(np.arange(len(messages)), clean[~declined])
+
+
+def _lacking(message: dict[str, object], shape: Shape | None) -> Type:
+    if shape is None:
+        return infer(message)
+    try:
+        fit(message, shape)
+    except Waits as lacks:
+        return lacks.columns
+    return NOTHING
+
+
+def merged(seen: Schema, found: Type) -> Schema:
+    both = merge(seen, found)
+    assert isinstance(both, Struct)
+    return both
+
+
+def _seen(field: Field, column: pa.Array) -> Field:
+    return Field(field.name, _held(field.type, column))
+
+
+def _held(kind: Type, column: pa.Array) -> Type:
+    """What a column really holds: where there is no value, nothing."""
+    if column.null_count == len(column):
+        return NOTHING
+    if isinstance(kind, Struct):
+        inner = zip(kind, column.flatten(), strict=True)
+        return Struct(tuple(_seen(field, inside) for field, inside in inner))
+    if isinstance(kind, Array):
+        return Array(_held(kind.of, column.flatten()))
+    return kind

@@ -1,0 +1,173 @@
+"""Messages that are changed before they become rows: parse → transform → fit.
+
+The reference path does this with one message at a time, from plain values to a row. The fast path does it
+with columns: what messages of a type hold before the change is learned from the first of them, messages that
+hold just that are parsed into columns by their format, and the change is a program over those. A message that
+holds anything else goes the reference way, and the next ones like it do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.contracts import Format, Reader, Shapes
+from penstock.landing.about import about, about_all
+from penstock.landing.inferring import Inferring
+from penstock.landing.input_shapes import InputShapes
+from penstock.messages import Columns, Indices, Messages, Reject, Row, Sorted
+from penstock.schema import Schema
+from penstock.transforms.expressions import Declines
+from penstock.transforms.program import AboutColumns, Program, compiled
+from penstock.transforms.reference import apply
+from penstock.transforms.rules import Rules
+from penstock.values.columns import Mask, conform
+from penstock.values.fit import Waits, fit
+from penstock.values.plain import Refusal
+
+FIRST_LOOK = 64  # messages that teach before the many are sorted
+
+# A zero with a sign keeps it in a text column, and loses it in a column of numbers.
+_SIGNED_ZERO = r"-0\s*[,\]}]"
+
+
+class Transforming:
+    """A reading of messages that are changed on the way, or made to fit."""
+
+    def __init__(self, format: Format, shapes: Shapes, rules: Rules) -> None:
+        self._format, self._shapes, self._rules = format, shapes, rules
+        self._input = InputShapes(shapes)
+        self._reader: Reader = format.reader(self._input.shapes())
+        self._programs: dict[str, Program | None] = {}
+        self._inferring = Inferring(format, shapes, rules)
+
+    # --- what is each message?
+
+    def sort(self, messages: Messages, types: Sequence[str] | None) -> Sorted:
+        found, clean, waiting = Sorted(), _Parts(), _Parts()
+        start, step = 0, FIRST_LOOK
+        while start < len(messages):
+            end = min(start + step, len(messages))
+            part = self._reader.sort(messages.cut(start, end), types[start:end] if types else None)
+            found.filtered = np.concatenate([found.filtered, part.filtered + start])
+            clean.add(part.clean, start)
+            waiting.add({name: part.waiting.pop(name) for name in self._new(part)}, start)
+            for name, at in self._doubtful(part, start, found.rejects):
+                self._settle(name, messages, at, found, waiting)
+            self._refresh()
+            start, step = start + step, min(step * 8, 20_000)
+        found.clean, found.waiting = clean.joined(), waiting.joined()
+        return found
+
+    def _new(self, part: Sorted) -> list[str]:
+        return [name for name in part.waiting if name not in self._shapes.types]
+
+    def _doubtful(self, part: Sorted, start: int, rejects: list[Reject]) -> list[tuple[str, int]]:
+        """The messages that are not just what was learned, with their types, in order. What is wrong with a
+        message before it meets its type's columns is wrong here too."""
+        found = [(name, row.at + start) for name, rows in part.rows.items() for row in rows]
+        found += [(name, int(at) + start) for name, places in part.waiting.items() for at in places]
+        for reject in part.rejects:
+            if reject.stage == "fit" and reject.type in self._shapes.types:
+                found.append((str(reject.type), reject.at + start))
+            else:
+                rejects.append(replace(reject, at=reject.at + start))
+        return sorted(found, key=lambda pair: pair[1])
+
+    def _settle(self, name: str, messages: Messages, at: int, found: Sorted, waiting: _Parts) -> None:
+        """The reference path's answer for one message, and what it teaches."""
+        try:
+            message = self._format.plain(messages.value(at))
+            self._input.learn(name, message)
+            found.rows.setdefault(name, []).append(Row(at, self._row(name, message, messages, at)))
+        except Waits:
+            waiting.add({name: np.array([at])}, 0)
+        except Refusal as why:
+            found.rejects.append(Reject(at, why.stage, why.code, why.text, name))
+
+    def _row(self, name: str, message: dict[str, object], messages: Messages, at: int) -> dict[str, object]:
+        return fit(apply(self._rules, message, about(messages, at)), self._shapes.types[name])
+
+    def _refresh(self) -> None:
+        if self._input.is_stale:
+            self._reader = self._format.reader(self._input.shapes())
+            self._programs.clear()
+
+    # --- rows
+
+    def columns(self, type: str, runs: Sequence[Messages]) -> Columns:
+        values = pa.concat_arrays([run.values for run in runs])
+        kept = self._still_clean(type, runs)
+        made = self._reader.columns(type, values if kept.all() else values.filter(pa.array(kept)))
+        program = self._program(type)
+        if made is None or program is None:
+            return Columns(None, np.full(len(values), True))
+        where = np.flatnonzero(kept)
+        rows, declined = self._conformed(type, program, made, about_all(runs, where))
+        if self._shapes.types[type].coerce:
+            zeros = pc.match_substring_regex(values.take(pa.array(where)), _SIGNED_ZERO)
+            declined |= zeros.to_numpy(zero_copy_only=False)
+        whole = np.full(len(values), True)
+        whole[where] = declined
+        if declined.any():
+            rows = rows.filter(pa.array(~declined))
+        return Columns(rows, whole)
+
+    def _conformed(
+        self, type: str, program: Program, made: pa.RecordBatch, about: AboutColumns
+    ) -> tuple[pa.RecordBatch, Mask]:
+        changed, schema, declined = program.apply(made, about)
+        rows, misfits = conform(changed, schema, self._shapes.types[type])
+        return rows, declined | misfits
+
+    def _program(self, type: str) -> Program | None:
+        if type not in self._programs:
+            try:
+                self._programs[type] = compiled(self._rules, self._input.schema(type))
+            except Declines:
+                self._programs[type] = None
+        return self._programs[type]
+
+    def _still_clean(self, type: str, runs: Sequence[Messages]) -> Mask:
+        """Messages were sorted before a column's kind changed: are they what it is now?"""
+        kept = np.full(sum(map(len, runs)), True)
+        if self._input.has_changed(type):
+            start = 0
+            for run in runs:
+                clean = self._reader.sort(run, self._types(type, run)).clean.get(type, np.empty(0, np.int64))
+                kept[start : start + len(run)] = np.isin(np.arange(len(run)), clean)
+                start += len(run)
+        return kept
+
+    def _types(self, type: str, run: Messages) -> list[str] | None:
+        return None if self._shapes.field else [type] * len(run)
+
+    def rows(self, type: str, messages: Messages) -> Sorted:
+        found, waiting = Sorted(rows={type: []}), _Parts()
+        for at in range(len(messages)):
+            self._settle(type, messages, at, found, waiting)
+        found.waiting = waiting.joined()
+        return found
+
+    # --- columns that a table does not have yet
+
+    def infer(self, type: str, messages: Messages) -> Schema:
+        return self._inferring.look(type, messages)
+
+
+class _Parts:
+    """Places of messages by type, collected in parts."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[Indices]] = {}
+
+    def add(self, found: dict[str, Indices], start: int) -> None:
+        for name, places in found.items():
+            self._parts.setdefault(name, []).append(places + start)
+
+    def joined(self) -> dict[str, Indices]:
+        return {name: np.concatenate(parts) for name, parts in self._parts.items()}

@@ -1,0 +1,1 @@
+"""Changing messages before they become rows."""
