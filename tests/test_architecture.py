@@ -28,6 +28,7 @@ ROOMS = {
     "pyspark": ("penstock.engine",),
     "py4j": ("penstock.engine",),
     "deltalake": ("penstock.tables", "penstock.demo"),
+    "jmespath": ("penstock.transforms",),
     "confluent_kafka": ("penstock.sources.kafka", "penstock.sources.kafka_group", "penstock.demo"),
     "msgspec": ("penstock",),
     "arro3": ("penstock.formats",),

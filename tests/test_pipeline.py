@@ -124,17 +124,17 @@ def test_pipeline_is_frozen_all_the_way_down() -> None:
 
 def test_type_without_settings_has_the_defaults() -> None:
     tables = Tables(base="x", defaults=TableSpec(evolve="freeze", partition_by=("date",), source_columns=True))
-    assert tables.spec("any") == TableSpec(evolve="freeze", partition_by=("date",), source_columns=True)
+    assert tables.spec("any") == TableSpec(evolve="freeze", partition_by=("date",), source_columns=True, coerce=False)
 
 
 def test_type_with_settings_falls_to_the_defaults_for_the_rest() -> None:
     tables = Tables(
         base="x",
         defaults=TableSpec(evolve="freeze", partition_by=("date",), source_columns=True),
-        types={"a": TableSpec(evolve="rescue"), "b": TableSpec(partition_by=(), source_columns=False)},
+        types={"a": TableSpec(evolve="rescue"), "b": TableSpec(partition_by=(), source_columns=False, coerce=False)},
     )
-    assert tables.spec("a") == TableSpec(evolve="rescue", partition_by=("date",), source_columns=True)
-    assert tables.spec("b") == TableSpec(evolve="freeze", partition_by=(), source_columns=False)
+    assert tables.spec("a") == TableSpec(evolve="rescue", partition_by=("date",), source_columns=True, coerce=False)
+    assert tables.spec("b") == TableSpec(evolve="freeze", partition_by=(), source_columns=False, coerce=False)
 
 
 def test_partition_columns_may_be_given_as_a_list() -> None:
@@ -142,7 +142,7 @@ def test_partition_columns_may_be_given_as_a_list() -> None:
 
 
 def test_nothing_said_at_all_means_new_columns_are_added() -> None:
-    assert Tables(base="x").spec("a") == TableSpec(evolve="add", partition_by=(), source_columns=False)
+    assert Tables(base="x").spec("a") == TableSpec(evolve="add", partition_by=(), source_columns=False, coerce=False)
 
 
 def test_declared_columns_belong_to_one_type() -> None:
@@ -205,3 +205,35 @@ def test_pattern_that_would_choke_a_backtracking_engine_is_harmless(pattern: str
     messages = Messages("events", "0", np.array([0]), pa.array([hostile]), lambda _: Details(None, (), None))
     reader = JsonFormat().reader(Shapes({}, field="type", allow=Route(allow=pattern).allow))
     assert reader.sort(messages, None).filtered.tolist() == [0]
+
+
+# --- transforms ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("transforms", "why"),
+    [
+        ({"date": "substr(time, `0`"}, 'transform "date": not a JMESPath expression'),
+        ({"date": "subst(time, `0`, `10`)"}, "there is no function subst"),
+        ({"a b": "time"}, "cannot be a column name"),
+        ({"a": ""}, "the source is empty"),
+        ({"a": "b" * 5_000}, "the limit is"),
+    ],
+)
+def test_transform_that_cannot_work_is_refused_at_the_start(transforms: dict[str, str], why: str) -> None:
+    with pytest.raises(ValidationError, match="cannot be used") as caught:
+        pipeline(transforms=transforms)
+
+    assert why in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("meta.env", "not fields inside"), ("error", "has that column"), ("position", "has that column")]
+)
+def test_dead_letters_keep_their_own_columns(name: str, why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        pipeline(dead_letters={"transforms": {name: "'x'"}})
+
+
+def test_dead_letters_may_be_dated_by_a_transform() -> None:
+    assert pipeline(dead_letters={"transforms": {"date": "'2026-01-01'"}}).dead_letters.transforms

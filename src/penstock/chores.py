@@ -49,6 +49,7 @@ class Chores:
 
     def finish(self) -> None:
         """Leave things in order for the next start and for lag tools."""
+        self._tell_parked()
         settled = self._settled()
         for work in (self._instance.note, partial(self._publish, settled, self._ends.get(settled, {}))):
             with suppress(PenstockError):
@@ -98,6 +99,9 @@ class Chores:
     def look_after_tables(self) -> None:
         """See to it that tables get what waits for them, and tell which of them cannot take it."""
         self._instance.commits.tend()
+        self._tell_parked()
+
+    def _tell_parked(self) -> None:
         before, self._parked = self._parked, self._instance.commits.parked
         for name in self._parked.keys() - before.keys():
             self._around.observer.parked(name, self._parked[name])

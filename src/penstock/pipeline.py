@@ -65,16 +65,19 @@ def _app_name(text: str) -> str:
 
 
 def _transforms(given: dict[str, str]) -> dict[str, str]:
-    rules(given)
+    try:
+        rules(given)
+    except ValueError as why:
+        raise ValueError(f"cannot be used: {why}") from None
     return given
 
 
 def _letter_transforms(given: dict[str, str]) -> dict[str, str]:
     for name in given:
         if "." in name:
-            raise ValueError(f"a dead letter gets columns, not fields inside of them: '{name}' has a dot")
+            raise ValueError(f"cannot set '{name}': a dead letter gets columns, not fields inside of them")
         if name in DEAD_LETTERS and name != "date":
-            raise ValueError(f"'{name}' is a column that every dead letter has already")
+            raise ValueError(f"cannot set '{name}': every dead letter has that column already")
     return _transforms(given)
 
 

@@ -177,3 +177,12 @@ def test_columns_of_new_types_are_those_of_their_changed_messages(random: Random
     seen = Transforming(JsonFormat(), Shapes({}), change).infer("t", messages)
 
     assert settled(seen) == settled(whole)
+
+
+def test_messages_of_which_nothing_is_left_are_told_apart() -> None:
+    messages = _messages([b'{"a": %d}' % number for number in range(100)])
+    shapes = Shapes({"t": Shape(columns({"b": "long"}))})
+
+    fates = found(Transforming(JsonFormat(), shapes, rules({"a": "`null`"})), messages, ["t"] * 100, shapes)
+
+    assert fates == [Fate("row", "t", repr([{"b": None}]))] * 100

@@ -68,7 +68,15 @@ def test_every_event_is_one_object_on_one_line(pipeline: Pipeline, capsys: pytes
         log.healed("page")
 
     lines = _lines(capsys)
-    assert [line["event"] for line in lines] == ["started", "batch", "waiting", "warning", "parked", "healed", "stopped"]
+    assert [line["event"] for line in lines] == [
+        "started",
+        "batch",
+        "waiting",
+        "warning",
+        "parked",
+        "healed",
+        "stopped",
+    ]
     assert all(list(line)[:3] == ["time", "event", "app"] and line["app"] == "shop" for line in lines)
     assert all(datetime.fromisoformat(line["time"]).tzinfo is not None for line in lines)
 

@@ -121,6 +121,8 @@ class Transforming:
         self, type: str, program: Program, made: pa.RecordBatch, about: AboutColumns
     ) -> tuple[pa.RecordBatch, Mask]:
         changed, schema, declined = program.apply(made, about)
+        if changed.num_rows != made.num_rows:  # nothing is left of any of them, not even the number
+            return made, np.full(made.num_rows, True)
         rows, misfits = conform(changed, schema, self._shapes.types[type])
         return rows, declined | misfits
 

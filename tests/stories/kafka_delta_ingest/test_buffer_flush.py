@@ -81,7 +81,7 @@ def test_flush_on_size_without_latency_expiration(ingest: Ingest, is_there: bool
         ingest.await_rows(10, running)
         ingest.send(messages([11]))
         looks = len(running.watch.looks)
-        eventually(lambda: len(running.watch.looks) > looks + 2, PATIENCE)
+        eventually(lambda: len(running.watch.looks) > looks + 1, PATIENCE)
 
     assert ingest.ids() == list(range(1, 11))
     assert ingest.version == (1 if is_there else 0)

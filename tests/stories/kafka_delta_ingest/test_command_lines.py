@@ -51,8 +51,7 @@ class Line:
         filled = line.format(lake=self.lake, topic=self.topic, servers=self.topics.servers, table=self.table)
         first, *tokens = shlex.split(filled)
         assert first == "penstock"
-        status: int = app(tokens, result_action="return_value")
-        return status
+        return int(app(tokens, result_action="return_value") or 0)
 
     @property
     def table(self) -> Path:
@@ -188,7 +187,7 @@ def test_repair_of_one_partition(line: Line, spark: SparkContext) -> None:
 
 @pytest.mark.parametrize("command", ["repair", "ingest"])
 def test_help_as_it_is_asked_for(line: Line, command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert not line.typed(f"penstock help {command}")
+    assert line.typed(f"penstock help {command}") == 0
 
     shown = capsys.readouterr().out
     assert f"penstock {command}" in shown
