@@ -129,6 +129,13 @@ class Catalog:
         if state is not None:
             self._learn(name, state.schema, state.partition_by)
 
+    def look_again(self) -> None:
+        """Take over columns that somebody else gave to tables. Where messages may bring columns themselves, this
+        is done when they do; elsewhere a field without a column is dropped or refused, and should not be."""
+        for target in [target for target in self.targets.values() if target.shape.evolve != "add"]:
+            if target.name in self.existing:
+                self.know(target.name, self._look(target.name))
+
     def expect(self, name: str, share: Share, state: TableState | None) -> None:
         """Take over what was decided for a table that does not show it yet, or that nobody can look at."""
         columns = share.schema if state is None else extended(state.schema, share.schema)

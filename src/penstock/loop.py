@@ -9,7 +9,7 @@ from penstock.batch import LandedBatch, land_batch
 from penstock.chores import Chores
 from penstock.contracts import Bound, ShortRead, Slice
 from penstock.crashpoints import reach
-from penstock.errors import Transient, parked_tables, too_many_dead_letters
+from penstock.errors import PenstockError, Transient, parked_tables, too_many_dead_letters
 from penstock.instance import Instance, Stopped, Surroundings
 from penstock.observe import BatchReport
 from penstock.pipeline import Pipeline
@@ -74,6 +74,7 @@ class Loop:
         began = self.around.crew.now()
         reach("plan.after")
         try:
+            self.instance.catalog.look_again()
             cores = workers(slices, self.limits, self.instance.measure, self.around.engine.cores)
             landed = land_batch(slices, self.around.engine, self.instance.recipe(), self.instance.catalog, cores)
             same_stream(self.instance.head, self.instance.pipeline.source.identity())
@@ -84,6 +85,9 @@ class Loop:
             self.around.observer.waiting(why)
             self.instance.pause(6)
             return
+        except PenstockError:
+            self.instance.check()  # whoever was fenced had its job cancelled: that is the cause to tell
+            raise
         reach("land.after")
         self.instance.check()
         self._refuse_a_flood(landed)

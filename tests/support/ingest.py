@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable
 
 from penstock import Until, audit, run
+from penstock.cli.main import main
 from penstock.config.ingest import IngestRequest, request
 from penstock.contracts import Bound, Positions
 from penstock.ledger import Ledger
@@ -25,6 +29,16 @@ from tests.support.kdi import offsets
 from tests.support.lake import count, rows
 from tests.support.process import PATIENCE, eventually
 from tests.support.topics import Topics
+
+
+def typed(line: str) -> int:
+    """A command line as somebody types it, by the entry point of `penstock`, in this process: its exit status."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", shlex.split(line))
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
 
 
 def is_table(location: Path) -> bool:

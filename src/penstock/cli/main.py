@@ -42,4 +42,6 @@ app.command(
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["help"]:  # as users of kafka-delta-ingest ask for it
+        sys.argv[1:] = [*sys.argv[2:], "--help"]
     sys.exit(app(result_action="return_value") or 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,14 @@ import yaml
 from deltalake import DeltaTable
 from pyspark import SparkContext
 
-from penstock.cli.main import app
 from penstock.config.ingest_options import OPTIONS
+from tests.support.ingest import typed
 from tests.support.kdi import offsets
 from tests.support.lake import rows
 from tests.support.topics import Topics
+
+# The entry point takes what the shell gave, and so must the tests.
+pytestmark = pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
 
 TRANSFORMS = "-t 'modified_date: substr(modified,`0`,`10`)' 'kafka_offset: kafka.offset'"
 DLQ = (
@@ -48,10 +50,7 @@ class Line:
         self.topics, self.lake, self.topic = topics, lake, topics.create()
 
     def typed(self, line: str) -> int:
-        filled = line.format(lake=self.lake, topic=self.topic, servers=self.topics.servers, table=self.table)
-        first, *tokens = shlex.split(filled)
-        assert first == "penstock"
-        return int(app(tokens, result_action="return_value") or 0)
+        return typed(line.format(lake=self.lake, topic=self.topic, servers=self.topics.servers, table=self.table))
 
     @property
     def table(self) -> Path:
