@@ -157,6 +157,35 @@ def test_all_types_that_could_have_no_table_are_complained_about_together(open_c
     assert len(caught.value.complaints) == 3
 
 
+@pytest.mark.parametrize(
+    ("target", "column", "tables"),
+    [
+        ("_source", "_source", {"defaults": {"source_columns": True}}),
+        ("_Position.of", "_position", {"types": {"order": {"source_columns": True}}}),
+        (" _timestamp", "_timestamp", {"defaults": {"source_columns": True}, "types": {"order": {"evolve": "add"}}}),
+        ("_rescued", "_rescued", {"defaults": {"evolve": "rescue"}}),
+        ("_rescued.at", "_rescued", {"types": {"page": {}, "order": {"evolve": "rescue"}}}),
+    ],
+)
+def test_transform_that_sets_a_column_of_penstocks_own_is_refused_at_once(
+    tmp_path: Path, target: str, column: str, tables: dict[str, Any]
+) -> None:
+    pipeline = declared(tmp_path, tables, transforms={"a": "b", target: "kafka.offset"})
+    with pytest.raises(ConfigError) as caught:
+        Catalog(pipeline, DeltaTable, storage_opener(pipeline))
+    (complaint,) = caught.value.complaints
+    assert (complaint.code, complaint.where) == ("config.reserved-column", f"transforms.{target.strip()}")
+    assert f"begins with {column}," in complaint.what
+    assert complaint.remedy == "give the target another name"
+
+
+@pytest.mark.parametrize("tables", [{}, {"defaults": {"source_columns": True}, "types": {"order": {"evolve": "add"}}}])
+def test_transform_may_set_what_is_no_column_of_penstocks_own(tmp_path: Path, tables: dict[str, Any]) -> None:
+    targets = ["_rescued", "meta._source", "_sources", *([] if tables else ["_source", "_position"])]
+    pipeline = declared(tmp_path, tables, transforms=dict.fromkeys(targets, "a"))
+    assert Catalog(pipeline, DeltaTable, storage_opener(pipeline)).targets == {}
+
+
 @pytest.mark.parametrize("evolve", ["add", "rescue"])
 def test_names_of_penstocks_own_are_no_columns_of_a_new_type(open_catalog: Open, evolve: str) -> None:
     catalog = open_catalog(defaults={"evolve": evolve, "source_columns": True})

@@ -188,8 +188,10 @@ def test_type_comes_from_one_place() -> None:
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "a{2000}", "(?=ahead)", r"(a)\1", "(?<!behind)x", "*"])
 def test_pattern_that_re2_does_not_know_is_refused(pattern: str) -> None:
-    with pytest.raises(ValidationError, match="is not an RE2 pattern"):
+    with pytest.raises(ValidationError, match="is not an RE2 pattern") as caught:
         Route(allow=pattern)
+
+    assert "b'" not in str(caught.value)
 
 
 def test_pattern_has_a_limit() -> None:
@@ -225,6 +227,20 @@ def test_transform_that_cannot_work_is_refused_at_the_start(transforms: dict[str
         pipeline(transforms=transforms)
 
     assert why in str(caught.value)
+
+
+def test_every_transform_that_cannot_work_is_told_of() -> None:
+    wrong = {"a b": "x", "good": "x", "c": "", "error": "(", "meta.env": "x"}
+
+    with pytest.raises(ValidationError) as caught:
+        pipeline(transforms=wrong, dead_letters={"transforms": wrong})
+
+    rows, letters = (str(error["ctx"]["error"]) for error in caught.value.errors())
+    assert [name for name in ("a b", "c", "error") if f'transform "{name}":' not in rows] == []
+    assert [name for name in ("a b", "c", "error") if f'transform "{name}":' not in letters] == []
+    assert "'error': every dead letter has that column" in letters
+    assert "'meta.env': a dead letter gets columns" in letters
+    assert "good" not in rows + letters
 
 
 @pytest.mark.parametrize(

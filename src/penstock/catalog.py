@@ -10,7 +10,7 @@ from penstock.errors import Complaint, ConfigError, TableRefused, Transient
 from penstock.landing.letter_columns import letter_schema
 from penstock.landing.recipe import Target
 from penstock.messages import RESCUED, SOURCE_COLUMNS
-from penstock.new_columns import admitted, leaves
+from penstock.new_columns import admitted, leaves, tells_too_wide
 from penstock.pipeline import Pipeline, TableSpec
 from penstock.schema import INT, JSON, LONG, STRING, Field, Scalar, Schema, Struct, Type, extended, settled
 from penstock.storage import Storage, absolute, child
@@ -120,6 +120,17 @@ class Catalog:
             if leaves(self._first_columns(type, given)) != leaves(given):
                 text = "its schema has a name that is penstock's own, or names that differ only in case"
                 found.append(Complaint(f"tables.types.{type}", text, "rename the column", "config.reserved-column"))
+        return found + self._reserved_targets()
+
+    def _reserved_targets(self) -> list[Complaint]:
+        """Transforms that set a column which penstock fills itself: with one, no message of a table would be a row."""
+        tables, found = self._pipeline.tables, []
+        reserved = self._reserved(tables.defaults).union(*(self._reserved(tables.spec(type)) for type in tables.types))
+        for target in self._pipeline.transforms:
+            if (column := target.strip().partition(".")[0].lower()) in reserved:
+                text = f"the target begins with {column}, a column of penstock's own in a table of this pipeline"
+                remedy = "give the target another name"
+                found.append(Complaint(f"transforms.{target.strip()}", text, remedy, "config.reserved-column"))
         return found
 
     # --- what tables look like
@@ -183,7 +194,7 @@ class Catalog:
                 self.know(name, state)
                 known = self.targets[type]
         if known is None:
-            return self._limited(self._target(type, self._first_columns(type, seen)))
+            return self._limited(self._target(type, self._first_columns(type, seen)), is_wide=tells_too_wide(seen))
         if known.shape.evolve != "add":
             return self._limited(known, leaves(known.shape.schema))
         have = self._current(known)
@@ -210,12 +221,12 @@ class Catalog:
         except (Transient, TableRefused):
             return None
 
-    def _limited(self, target: Target, had: int = 0) -> Target:
+    def _limited(self, target: Target, had: int = 0, is_wide: bool = False) -> Target:
         """The target, if its columns are not too many. Those that its table has already may be."""
-        limit = self._pipeline.tables.max_columns
-        if not target.shape.schema.fields:
+        limit, count = self._pipeline.tables.max_columns, leaves(target.shape.schema)
+        if not count and not is_wide:
             raise _Refused("schema.no-columns", "no message of this type has had a field with a value yet")
-        if leaves(target.shape.schema) > max(limit, had):
+        if not count or count > max(limit, had):
             raise _Refused("schema.too-many-columns", f"the type has more than {limit} columns")
         return target
 

@@ -114,7 +114,7 @@ class Shapes:
 
     `field` is the dotted path to the type inside the value, or None where the type is known
     before the value is read. `refused` are types that may not have a table, with code and text;
-    `room` is how many more types may get one.
+    `room` is how many more types may get one; `max_columns` is how many columns a table may get from messages.
     """
 
     types: Mapping[str, Shape]
@@ -122,6 +122,7 @@ class Shapes:
     allow: str | None = None
     refused: Mapping[str, tuple[str, str]] = having(default_factory=dict)
     room: int = 500
+    max_columns: int = 1_000
 
 
 class Reader(Protocol):
@@ -143,7 +144,8 @@ class Reader(Protocol):
 
     def infer(self, type: str, values: pa.BinaryArray) -> Schema:
         """The columns that messages of this type have, as far as this reader has seen them:
-        these ones and those of earlier calls."""
+        these ones and those of earlier calls. Pass what each message has through `new_columns.bearable`:
+        one that alone is too wide for its table must not cost the others theirs."""
         ...
 
 

@@ -191,6 +191,7 @@ class Instance:
             nulls=pipeline.transform_nulls,
             letter_transforms=pipeline.dead_letters.transforms,
             room=pipeline.tables.limit - len(catalog.targets),
+            max_columns=pipeline.tables.max_columns,
             source_name=self.head.source.name,
             config=self.around.config,
             now=int(self.around.now().timestamp() * 1e6),

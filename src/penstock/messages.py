@@ -12,6 +12,8 @@ import pyarrow as pa
 from penstock.schema import DATE, INT, LONG, STRING, TIMESTAMP, Field, Schema, Struct
 
 Indices = npt.NDArray[np.int64]
+Times = npt.NDArray[np.int64]
+NEVER = -(2**63)
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Messages:
     values: pa.BinaryArray
     details: Callable[[int], Details]
     objects: list[bytes] | None = None  # the values once more, where the source had to make objects of them anyway
+    clock: Callable[[], Times] | None = None  # the times of all of them at once, where that is cheaper than details
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -50,6 +53,14 @@ class Messages:
     def value(self, at: int) -> bytes:
         found: bytes = self.values[at].as_py() if self.objects is None else self.objects[at]
         return found
+
+    def times(self) -> Times:
+        """For each message the type of its timestamp, and the timestamp: `NEVER` if it has none."""
+        if self.clock is not None:
+            return self.clock()
+        details = map(self.details, range(len(self)))
+        found = [(each.timestamp_type, NEVER if each.timestamp is None else each.timestamp) for each in details]
+        return np.array(found, np.int64).reshape(-1, 2)
 
     @staticmethod
     def joined(runs: Sequence[Messages]) -> Messages:
@@ -64,7 +75,14 @@ class Messages:
 
         positions = np.concatenate([run.positions for run in runs])
         values = pa.concat_arrays([run.values for run in runs])
-        return Messages(runs[0].source, runs[0].partition, positions, values, details)
+        return Messages(
+            runs[0].source,
+            runs[0].partition,
+            positions,
+            values,
+            details,
+            clock=lambda: np.concatenate([run.times() for run in runs]),
+        )
 
     def only(self, indices: Indices) -> Messages:
         """These messages of the run, in this order."""
@@ -85,7 +103,12 @@ class Messages:
     def _taken(self, indices: Indices) -> Messages:
         whole, values = self.details, self.values.take(pa.array(indices))
         return Messages(
-            self.source, self.partition, self.positions[indices], values, lambda at: whole(int(indices[at]))
+            self.source,
+            self.partition,
+            self.positions[indices],
+            values,
+            lambda at: whole(int(indices[at])),
+            clock=lambda: self.times()[indices],
         )
 
     def cut(self, start: int, end: int) -> Messages:
@@ -93,7 +116,13 @@ class Messages:
         whole, objects = self.details, self.objects[start:end] if self.objects is not None else None
         values = self.values.slice(start, end - start)
         return Messages(
-            self.source, self.partition, self.positions[start:end], values, lambda at: whole(start + at), objects
+            self.source,
+            self.partition,
+            self.positions[start:end],
+            values,
+            lambda at: whole(start + at),
+            objects,
+            clock=lambda: self.times()[start:end],
         )
 
 

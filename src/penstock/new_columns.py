@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from penstock.schema import Array, Field, Map, Schema, Struct, Type, settled
+from penstock.schema import NOTHING, Array, Field, Map, Schema, Struct, Type, settled
+
+TOO_WIDE = Struct((Field("", NOTHING),))
+"""All that is told of a message that alone is too wide for its table. No key is empty, and what is never anything
+but null makes no column: it can be merged with what others have."""
 
 
 def admitted(seen: Schema, table: Schema, reserved: Collection[str] = ()) -> Schema:
@@ -34,3 +38,16 @@ def leaves(kind: Type) -> int:
     if isinstance(kind, Struct):
         return sum(leaves(field.type) for field in kind)
     return leaves(kind.of) if isinstance(kind, Array | Map) else 1
+
+
+def bearable(found: Type, table: Schema, limit: int) -> Type:
+    """The columns that one message brings to its table, unless with those alone there would be more than the limit."""
+    have = leaves(table)
+    if not isinstance(found, Struct) or leaves(found) + have <= limit:  # nulls count here, and are columns nowhere
+        return found
+    return found if leaves(settled(found)) + have <= limit else TOO_WIDE
+
+
+def tells_too_wide(seen: Schema) -> bool:
+    """Was there a message that alone is too wide for its table?"""
+    return "" in seen

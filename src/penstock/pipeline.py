@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal, Self
 import re2
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
+from penstock.errors import shown
 from penstock.messages import DEAD_LETTERS
 from penstock.quantities import Duration, Size
 from penstock.schema import Schema, columns
-from penstock.transforms.rules import rules
+from penstock.transforms.rules import MAX_RULES, rule
 
 Evolve = Literal["add", "freeze", "rescue", "ignore"]
 MAX_PATTERN = 1_000
@@ -30,7 +31,8 @@ def _pattern(text: str) -> str:
     try:
         re2.compile(text, _quiet())
     except re2.error as cause:
-        raise ValueError(f"is not an RE2 pattern: {cause}") from None
+        why = bytes(cause.args[0]).decode("utf-8", "replace")  # it comes as bytes
+        raise ValueError(f"is not an RE2 pattern, such as ^(orders|returns)$: {shown(why)}") from None
     return text
 
 
@@ -64,21 +66,28 @@ def _app_name(text: str) -> str:
     return text
 
 
-def _transforms(given: dict[str, str]) -> dict[str, str]:
-    try:
-        rules(given)
-    except ValueError as why:
-        raise ValueError(f"cannot be used: {why}") from None
+def _transforms(given: dict[str, str], wrong: tuple[str, ...] = ()) -> dict[str, str]:
+    """Every transform that is wrong is told of, not only the first."""
+    if len(given) > MAX_RULES:
+        raise ValueError(f"cannot be used: there are {len(given)} transforms, and at most {MAX_RULES} are possible")
+    for target, source in given.items():
+        try:
+            rule(target, source)
+        except ValueError as why:
+            wrong += (str(why),)
+    if wrong:
+        raise ValueError("\n  ".join(["cannot be used:", *wrong] if wrong[1:] else [f"cannot be used: {wrong[0]}"]))
     return given
 
 
 def _letter_transforms(given: dict[str, str]) -> dict[str, str]:
+    wrong = []
     for name in given:
         if "." in name:
-            raise ValueError(f"cannot set '{name}': a dead letter gets columns, not fields inside of them")
-        if name in DEAD_LETTERS and name != "date":
-            raise ValueError(f"cannot set '{name}': every dead letter has that column already")
-    return _transforms(given)
+            wrong.append(f"'{shown(name)}': a dead letter gets columns, not fields inside of them; leave out the dots")
+        elif name in DEAD_LETTERS and name != "date":
+            wrong.append(f"'{name}': every dead letter has that column already; choose another name")
+    return _transforms(given, tuple(wrong))
 
 
 Transforms = Annotated[dict[str, str], AfterValidator(_transforms)]
@@ -230,7 +239,7 @@ class Spark(Declared):
 
     master: str | None = None
     """The Spark master. Not set anywhere, it is `local[*,4]`."""
-    conf: dict[str, str] = {}
+    conf: dict[str, str] = Field(default={}, repr=False)
     """Spark settings by name."""
 
 

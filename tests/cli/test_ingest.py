@@ -102,7 +102,9 @@ def test_variables_alone_are_a_command_line(call: Call) -> None:
         (["--avro", "./nowhere"], "the file './nowhere' is not found"),
         (["--aidl", ""], "parts that its authors never published"),
         (["--nonsense"], "there is no option '--nonsense'"),
-        (["--conf", "x"], "--conf 'x' is not name=value"),
+        (["--conf", "spark.x"], "--conf 'spark.x' is not name=value"),
+        (["--conf", "nonsense", "--print-config"], "--conf '…' is not name=value"),
+        (["--accept-gap", "x", "--print-config"], "--accept-gap 'x' is not understood"),
         (["--accept-gap", "x"], "--accept-gap 'x' is not understood"),
     ],
 )

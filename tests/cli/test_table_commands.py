@@ -162,7 +162,7 @@ def test_optimize_that_fails_ends_with_1_and_what_was_lost_is_told(call: Call, t
 @pytest.mark.parametrize(
     ("arguments", "status", "told"),
     [
-        ([], 2, "--table_url requires an argument"),
+        ([], 2, "no table is given give --table_url, or set TABLE_URL"),
         (["--table_url", "nowhere"], 1, "there is no Delta table at"),
         (["--table_url", ""], 2, "the location of the table is empty"),
         (["--table_url", "s3://key:secret@bucket/t"], 2, "must not hold a password"),

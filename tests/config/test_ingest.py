@@ -171,8 +171,10 @@ def test_one_variable_carries_many_transforms() -> None:
     assert setting(asked(environ=environ), "dead_letters/transforms") == {"a": "b", "c": "d"}
 
 
-def test_of_two_transforms_for_one_path_the_last_counts() -> None:
-    assert setting(asked("-t", "a: b", "c: d", "a: e"), "transforms") == {"a": "e", "c": "d"}
+def test_of_two_transforms_for_one_path_the_last_counts_at_its_own_place() -> None:
+    found = setting(asked("-t", "a: x", "a.b: y", "-t", " a : z"), "transforms")
+
+    assert list(found.items()) == [("a.b", "y"), ("a", "z")]
 
 
 def test_parse_seek_offsets_test() -> None:
@@ -282,7 +284,7 @@ def test_one_table_sends_metrics_where_upstream_does() -> None:
 
 @pytest.mark.parametrize("location", ["s3://bucket", "s3://bucket/", "/", ".", "..", "./a/..", "./a b", "./_x", "./ä"])
 def test_place_that_can_be_no_table_is_refused(location: str) -> None:
-    assert "does not end with a name for a table" in refusals(base=("orders", location))
+    assert f"'{location}' does not end with a name for a table" in refusals(base=("orders", location))
 
 
 # --- what is wrong -------------------------------------------------------------------------------
@@ -299,16 +301,20 @@ def test_place_that_can_be_no_table_is_refused(location: str) -> None:
         (["--seek_offsets", '{"0": -1}'], "--seek_offsets: this is not"),
         (["--seek_offsets", '{"0": true}'], "--seek_offsets: this is not"),
         (["--seek_offsets", "[" * 100_000], "--seek_offsets: this is not"),
-        (["-l", "soon"], "--allowed_latency: 'soon' is not a whole number"),
+        (["-l", "soon"], "--allowed_latency: 'soon' is not a whole number\n  write seconds, such as 300"),
         (["-l", "1.5"], "--allowed_latency: '1.5' is not a whole number"),
         (["-l", "-5"], "--allowed_latency: '-5' is not a whole number"),
         (["-l", "9" * 5_000], "--allowed_latency: '9999"),
         (["-l", "٣"], "--allowed_latency: '٣' is not a whole number"),
-        (["-b", "-1"], "--min_bytes_per_file: '-1' is not a whole number"),
+        (["-b", "-1"], "--min_bytes_per_file: '-1' is not a whole number\n  write bytes, such as 134217728"),
         (["-m", "many"], "--max_messages_per_batch: 'many' is not a whole number"),
-        (["-m", "0"], "--max_messages_per_batch: input should be greater than or equal to 1"),
-        (["--batches", "-1"], "--batches: '-1' is not a whole number"),
-        (["--message_type_whitelist", "("], "--message_type_whitelist is not an RE2 pattern"),
+        (["-m", "0"], "--max_messages_per_batch: '0' is too small\n  write 1 or more, such as 1000000"),
+        (["--batches", "-1"], "--batches: '-1' is not a whole number\n  write a number, such as 10"),
+        (["--batches", "0"], "--batches: '0' is too small\n  write 1 or more, such as 10"),
+        (
+            ["--message_type_whitelist", "("],
+            "--message_type_whitelist is not an RE2 pattern, such as ^(orders|returns)$: missing ): (",
+        ),
         (["-a", "no spaces"], "--app_id may hold letters"),
         (
             ["-t", "nothing"],
@@ -316,6 +322,12 @@ def test_place_that_can_be_no_table_is_refused(location: str) -> None:
             "'PROPERTY: SOURCE'",
         ),
         (["--dlq_transform", "a: b", "c"], "--dlq_transform: 'c' - Each transform argument must be colon delimited"),
+        (["--dlq_transform", "c"], "write it as 'day: substr(created, `0`, `10`)'"),
+        (["--dlq_transform", "error: x"], "every dead letter has that column already; choose another name"),
+        (["-k", "h:1,me@h:2"], "--kafka: the addresses of brokers must not hold a user or a password"),
+        (["-k", "me@h:2"], "sasl.username and sasl.password: set KAFKA_SETTING_SASL_USERNAME"),
+        (["--conf", "spark.executor.memory"], "--conf 'spark.executor.memory' is not name=value"),
+        (["--conf", "=2g"], "--conf '…' is not name=value"),
         (["-K", "security.protocol"], "'security.protocol' - Each Kafka setting must be delimited by an '='"),
         (["-s", "h:1", "--prometheus_port", "1"], "--statsd_endpoint and --prometheus_port cannot be given together"),
         (["--prometheus_port", "65536"], "--prometheus_port: '65536' is neither a port nor host:port"),
@@ -349,6 +361,15 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     assert [word for word in words if word not in told] == []
 
 
+def test_every_transform_that_is_wrong_is_told_of() -> None:
+    unwritten = refusals("-t", "first", "good: x", "second", "--dlq_transform", "third")
+    unusable = refusals("-t", "first: (", "good: x", "sec ond: x", "third: nope(x)")
+
+    assert [name for name in ("'first'", "'second'", "'third'") if name not in unwritten] == []
+    assert [name for name in ('"first"', '"sec ond"', '"third"') if f"transform {name}:" not in unusable] == []
+    assert "good" not in unwritten + unusable
+
+
 def test_what_is_missing_is_told_with_its_variable() -> None:
     assert "set KAFKA_TOPIC" in refusals(base=("--table_base_uri", "./lake"))
     assert "set TABLE_BASE_URI" in refusals(base=("orders",))
@@ -363,6 +384,7 @@ WHOLE = (
     *("--dlq_table_location", "./dead: letters", "--dlq_transform", "true: 'null'"),
     *("-K", "security.protocol=SASL_SSL", f"sasl.password={CANARY}", "fetch.min.bytes=1e5", "socket.timeout.ms=010"),
 )
+SPARK = ("--master", "local[2]", "--conf", "spark.executor.memory=2g", f"spark.hadoop.fs.s3a.secret.key={CANARY}")
 SECRETS = {
     "KAFKA_DELTA_INGEST_KEY": f"-----BEGIN\n{CANARY}\n",
     "KAFKA_DELTA_INGEST_SCRAM_JSON": '{"username": "me", "password": "' + CANARY + '"}',
@@ -370,7 +392,9 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize("tokens", [(), WHOLE, ("--seek_offsets", '{"0": 1}')], ids=["little", "everything", "seeking"])
+@pytest.mark.parametrize(
+    "tokens", [(), WHOLE, SPARK, ("--seek_offsets", '{"0": 1}')], ids=["little", "everything", "spark", "seeking"]
+)
 def test_printed_file_means_the_same(tokens: tuple[str, ...], tmp_path: Path) -> None:
     found = asked(*tokens, environ=SECRETS)
     (tmp_path / "printed.yaml").write_text(found.yaml(), encoding="utf-8")
@@ -400,9 +424,38 @@ def test_secrets_are_printed_as_references_and_nowhere_else() -> None:
     assert 'ssl.key.pem: "${env:KAFKA_DELTA_INGEST_KEY}"' in found.yaml()
 
 
+def test_spark_is_part_of_the_printed_file() -> None:
+    found = asked("--master", "local[2]", "--conf", "spark.ui.port=1", "spark.ui.port=4041", "spark.x.y=z")
+
+    assert setting(found, "spark/master") == "local[2]"
+    assert setting(found, "spark/conf") == {"spark.ui.port": "4041", "spark.x.y": "${env:SPARK_SETTING_SPARK_X_Y}"}
+    assert found.pipeline({}).spark.conf == {"spark.ui.port": "4041", "spark.x.y": "z"}
+    assert setting(asked(), "spark") is None
+
+
+def test_secrets_of_spark_are_printed_as_references() -> None:
+    found = asked(*SPARK)
+
+    assert CANARY not in "\n".join([found.yaml(), repr(found), *found.notes])
+    assert "# Set the variable SPARK_SETTING_SPARK_HADOOP_FS_S3A_SECRET_KEY" in found.yaml()
+
+
+def test_what_belongs_to_one_run_stands_above_the_printed_file() -> None:
+    run = ("-e", "--batches", "3", "--accept-gap", "0:1-2", "topic=a\nb", "--adopt")
+    options = "--until-caught-up --batches 3 --accept-gap 0:1-2 --accept-gap 'topic=a\\nb' --adopt"
+
+    assert asked(*run).yaml().splitlines()[0].endswith(f"for `penstock run FILE {options}`.")
+    assert asked().yaml().splitlines()[0].endswith("for `penstock run FILE`.")
+
+
 @pytest.mark.parametrize(
     ("tokens", "environ"),
     [
+        (["-k", f"SASL_SSL://bob:{CANARY}@h:9092"], {}),
+        ([], {"KAFKA_BROKERS": f"bob:{CANARY}@h:9092"}),
+        (["--conf", CANARY], {}),
+        (["--conf", f"spark.secret.{CANARY}"], {}),
+        (["--conf", f"spark x={CANARY}"], {}),
         (["-K", "sasl.password", CANARY], {}),
         (["-K", CANARY], {}),
         (["-K", f"plugin.library.paths={CANARY}"], {}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -129,3 +130,37 @@ def test_process_of_the_jvm_is_known_only_where_we_started_it() -> None:
         assert Path(f"/proc/{pid}/comm").read_text() == "java\n"
     finally:
         context.stop()
+
+
+CLOSING = """
+import threading, time
+from penstock.engine.session import open_context
+from penstock.engine.spark import SparkEngine
+from penstock.pipeline import Spark
+
+def work(context, group):
+    context.setJobGroup(group, "test", interruptOnCancel=True)
+    try:
+        context.parallelize(range(4), 4).foreach(lambda _: time.sleep(600))
+    except Exception:
+        print("ended")
+
+for _ in range(4):
+    engine = SparkEngine(lambda: open_context("test", Spark(master="local[4]")))
+    engine.cores
+    context = engine._opening().result()
+    job = threading.Thread(target=work, args=(context, engine._group))
+    job.start()
+    while not context.statusTracker().getActiveStageIds():
+        time.sleep(0.01)
+    engine.cancel()
+    job.join()
+    engine.close()
+"""
+
+
+def test_tasks_that_are_cancelled_when_spark_stops_end_without_a_word() -> None:
+    ended = subprocess.run([sys.executable, "-c", CLOSING], capture_output=True, text=True, timeout=120, check=True)
+
+    assert ended.stdout == "ended\n" * 4
+    assert ended.stderr == ""

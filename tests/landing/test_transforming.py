@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
@@ -19,6 +21,7 @@ from penstock.formats.json import format as json_format
 from penstock.landing import transforming
 from penstock.landing.about import about
 from penstock.landing.inferring import Inferring
+from penstock.landing.input_shapes import MAX_LESSONS
 from penstock.landing.transforming import Transforming
 from penstock.messages import Details, Messages, Sorted
 from penstock.schema import columns, settled
@@ -186,3 +189,61 @@ def test_messages_of_which_nothing_is_left_are_told_apart() -> None:
     fates = found(Transforming(JsonFormat(), shapes, rules({"a": "`null`"})), messages, ["t"] * 100, shapes)
 
     assert fates == [Fate("row", "t", repr([{"b": None}]))] * 100
+
+
+@pytest.mark.parametrize(
+    ("odd", "every"),
+    [
+        ({"n": {"not": "a number"}}, 100),  # it does not fit
+        ({"unused": "text"}, 100),  # nobody looks at it
+        ({"unused": {}}, 1),
+        ({"unused": {"a": None}}, 1),
+        ({"key with a space": 1}, 1),
+        ({"unused": [[]]}, 1),
+    ],
+)
+def test_odd_messages_go_alone(odd: dict[str, object], every: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [json.loads(_event(number)) | {"unused": 1} for number in range(2_000)]
+    values = [json.dumps(event | odd if at % every == 0 else event).encode() for at, event in enumerate(events)]
+    messages = _messages(values)
+    reading = Transforming(JsonFormat(), Shapes({"t": Shape(SCHEMA, "ignore")}), CHANGE)
+    slow = Mock(wraps=reading._settle)
+    monkeypatch.setattr(reading, "_settle", slow)
+
+    told = reading.sort(messages, ["t"] * len(messages))
+    made = reading.columns("t", [messages.only(told.clean["t"])])
+
+    assert slow.call_count <= 20 + 2_000 // (every if every > 1 else 2_000)
+    assert not made.declined.any()
+
+
+def test_a_type_that_is_another_from_now_on_is_fast_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [b'{"n": 1, "x": 1}'] * 200 + [b'{"n": 2, "x": "text"}'] * 4_000
+    messages = _messages(values)
+    reading = Transforming(JsonFormat(), Shapes({"t": Shape(columns({"n": "long"}), "ignore")}), rules({"y": "n"}))
+    reading.sort(messages.cut(0, 1_000), ["t"] * 1_000)
+    slow = Mock(wraps=reading._settle)
+    monkeypatch.setattr(reading, "_settle", slow)
+
+    reading.sort(messages.cut(1_000, 4_200), ["t"] * 3_200)
+
+    assert slow.call_count <= 4
+
+
+def test_a_type_whose_messages_all_have_keys_of_their_own_is_not_learned_for_ever() -> None:
+    messages = _messages([b'{"id": 1, "k%d": 1}' % number for number in range(3_000)])
+    reading = Transforming(JsonFormat(), Shapes({"t": Shape(columns({"id": "long"}), "ignore")}), rules({"y": "id"}))
+
+    reading.sort(messages, ["t"] * 3_000)
+
+    assert len(reading._input.schema("t").fields) <= MAX_LESSONS + 1
+
+
+def test_a_zero_keeps_its_sign_in_a_text_also_if_it_was_compressed() -> None:
+    values = [gzip.compress(b'{"a": -0}' if number % 2 else b'{"a": 0}') for number in range(200)]
+    messages = _messages(values)
+    shapes = Shapes({"t": Shape(columns({"a": "string"}), coerce=True)})
+
+    fates = found(Transforming(JsonFormat(gzip=True), shapes, rules({})), messages, ["t"] * 200, shapes)
+
+    assert fates == [Fate("row", "t", repr([{"a": "-0" if number % 2 else "0"}])) for number in range(200)]

@@ -229,6 +229,8 @@ class Stores:
     def committed(self, name: str, table: SimulatedTable) -> None:
         """A table changed by our hand."""
         visible = _records(table.live)
+        if table.carried not in self.decided:
+            raise Violation(f"table {name} carries batch {table.carried}, which nobody has decided")
         had, ends = self.taken.get(name, {}), self.decided[table.carried].ends
         if table.stored != {p: max(end, had.get(p, 0)) for p, end in ends.items()}:
             raise Violation(f"table {name} tells {table.stored} to who takes it back, at {ends}, having had {had}")

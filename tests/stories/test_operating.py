@@ -132,13 +132,12 @@ def test_a_flood_of_bad_messages_stops_the_app_before_anything_is_written(topics
     assert count(tmp_path / "lake" / "dead_letters") == 140
 
 
-def test_secrets_reach_no_log_no_error_no_process_list_and_no_spark_configuration(
-    topics: Topics, tmp_path: Path
-) -> None:
+def test_secrets_reach_no_log_no_error_and_no_process_list(topics: Topics, tmp_path: Path) -> None:
     topic = topics.create()
     topics.produce(topic, [b'{"type": "event", "n": 1}', b"poison"])
     canary = "canary-7f3a"
-    path = write_pipeline(tmp_path, topics.servers, topic, latency="100ms")
+    spark = 'spark: {conf: {spark.hadoop.fs.s3a.secret.key: "${env:SECRET}"}}'
+    path = write_pipeline(tmp_path, topics.servers, topic, latency="100ms", more=spark)
     settings = 'settings: {sasl.password: "${env:SECRET}", ssl.key.password: "${env:SECRET}"}'
     text = path.read_text().replace("start: earliest}", f"start: earliest, {settings}}}")
     path.write_text(text + "tables_storage_is_not_a_field: ${env:SECRET}\n")
@@ -160,6 +159,20 @@ def test_secrets_reach_no_log_no_error_no_process_list_and_no_spark_configuratio
     assert canary not in ended.out + ended.err
     for file in (tmp_path / "lake").rglob("*"):
         assert file.is_dir() or canary.encode() not in file.read_bytes(), file
+
+
+def test_runs_that_end_well_write_nothing_but_log_lines(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create(partitions=2)
+    path = write_pipeline(tmp_path, topics.servers, topic)
+    for run in range(3):
+        topics.produce(topic, [b'{"type": "event", "n": 1}'] * 12_000)  # enough for more than one worker
+
+        ended = penstock("run", path, "--until-caught-up")
+
+        assert ended.status == 0, ended.err
+        assert count(tmp_path / "lake" / "event") == (run + 1) * 12_000
+        assert [line for line in ended.err.splitlines() if not line.startswith("{")] == []
+        assert ended.events[-1]["event"] == "stopped"
 
 
 def _command_line(process: Path) -> str:

@@ -8,13 +8,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from penstock.cli.landing import accepted, land, spark_settings
+from penstock.cli.landing import accepted, land
 from penstock.cli.reporting import reporting
 from penstock.config.flags import help_text
 from penstock.config.ingest import request
 from penstock.errors import USAGE
 from penstock.loop import Until
-from penstock.running import with_spark
 
 _ENOUGH = {"TABLE_BASE_URI", "TABLE_LOCATION", "KAFKA_TOPIC"}  # variables that can stand for a command line
 
@@ -30,11 +29,11 @@ def ingest(*tokens: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> int
         return USAGE
     asked = request(tokens, os.environ)
     pipeline, own = asked.pipeline(os.environ), asked.own
+    given_up = accepted(own.accept_gap, adopt=own.adopt)
     if own.print_config:
         print(asked.yaml(), end="")
         return 0
     for note in asked.notes:
         print(f"penstock: {note}", file=sys.stderr)
-    until = Until(own.caught_up, own.batches)
-    land(with_spark(pipeline, own.master, spark_settings(own.conf)), until, accepted(own.accept_gap, adopt=own.adopt))
+    land(pipeline, Until(own.caught_up, own.batches), given_up)
     return 0

@@ -49,7 +49,7 @@ def _either(name: str, help: str, **more: Any) -> Parameter:
 @reporting
 def repair(
     *,
-    table_url: Annotated[str, _either("table_url", "The table's folder or URL.")],
+    table_url: Annotated[str | None, _either("table_url", "The table's folder or URL. It must be given.")] = None,
     optimize_target_size: Annotated[
         str, _either("optimize_target_size", "The size to put files together to: bytes, or such as 128MB.")
     ] = TARGET,
@@ -67,6 +67,8 @@ def repair(
     as_json: AsJson = False,
 ) -> int:
     """Take files that are gone out of a table and list what was lost with them, then put small files together."""
+    if table_url is None:
+        raise refused("usage.no-table", "no table is given", "give --table_url, or set TABLE_URL")
     target = _target(optimize_target_size or TARGET)
     where = _partition(optimize_partition or "", optimize_partition_predicate or "")
     with Steps(5) as steps:

@@ -64,13 +64,17 @@ class Given:
             self.complaints.extend(why.complaints)
             return otherwise
 
-    def number(self, name: str) -> int:
-        """A whole number that is not negative."""
-        written = self.text(name)
+    def number(self, name: str, least: int = 0) -> int:
+        """A whole number that is not too small."""
+        written, option = self.text(name), _OPTIONS[name]
 
         def read() -> int:
+            told = f"{self.by(name)}: '{shown(written, 40)}'"
+            example = f"such as {option.default or 10}"
             if not re.fullmatch(r"\+?[0-9]{1,18}", written, re.ASCII):
-                raise refused("usage.number", f"{self.by(name)}: '{shown(written, 40)}' is not a whole number", "")
+                raise refused("usage.number", f"{told} is not a whole number", f"write {_of(option)}, {example}")
+            if int(written) < least:
+                raise refused("usage.too-small", f"{told} is too small", f"write {least} or more, {example}")
             return int(written)
 
         return self.attempt(read, 1)
@@ -99,6 +103,11 @@ def read(tokens: Sequence[str], environ: Mapping[str, str]) -> Given:
         if found is not None:
             said[option.name] = found
     return given
+
+
+def _of(option: Option) -> str:
+    """What an option counts."""
+    return {"SECONDS": "seconds", "BYTES": "bytes"}.get(option.metavar, "a number")
 
 
 def help_text() -> str:
@@ -136,7 +145,7 @@ def _check(text: str, by: str, *, references: bool) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise refused("usage.not-text", f"{by}: this is not UTF-8 text", "") from None
+        raise refused("usage.not-text", f"{by}: this is not UTF-8 text", "write it in UTF-8") from None
     if "${" in text and not references:
         raise refused(
             "usage.reference",

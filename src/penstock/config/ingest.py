@@ -14,11 +14,14 @@ from penstock.config.flags import Given, read
 from penstock.config.ingest_notes import comments, notes
 from penstock.config.ingest_options import WITHOUT_EFFECT
 from penstock.config.ingest_place import Place, place
+from penstock.config.ingest_transforms import transforms
 from penstock.config.load import declared
 from penstock.config.schema_source import encoding, settings
+from penstock.config.spark_conf import SparkConf, spark_conf
 from penstock.config.written import written
 from penstock.errors import ConfigError, refused, shown
 from penstock.pipeline import Pipeline
+from penstock.sources.kafka_settings import open_servers
 
 JITTER = 0.1  # the share of the latency by which kafka-delta-ingest lets it vary
 METRICS_PREFIX, STATSD = "kafka_delta_ingest", "localhost:8125"
@@ -30,11 +33,16 @@ class Own:
 
     caught_up: bool = False
     batches: int | None = None
-    master: str | None = None
-    conf: tuple[str, ...] = field(default=(), repr=False)
     accept_gap: tuple[str, ...] = ()
     adopt: bool = False
     print_config: bool = False
+
+    def options(self) -> list[str]:
+        """The same as options of `penstock run`."""
+        told = ["--until-caught-up"] * self.caught_up
+        told += [] if self.batches is None else ["--batches", str(self.batches)]
+        told += [word for gap in self.accept_gap for word in ("--accept-gap", gap)]
+        return told + ["--adopt"] * self.adopt
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class IngestRequest:
 
     def yaml(self) -> str:
         """The file that means the same, with references for secrets."""
-        return written(self.settings, comments(self.own.caught_up, sorted(self.stand_ins)))
+        return written(self.settings, comments(self.own.options(), sorted(self.stand_ins)))
 
 
 @dataclass
@@ -110,20 +118,21 @@ def request(tokens: Sequence[str], environ: Mapping[str, str]) -> IngestRequest:
     _tables(draft, where, environ)
     _batch(draft)
     given.attempt(lambda: _metrics(draft, environ, upstream=bool(where.table)), None)
+    conf = given.attempt(lambda: spark_conf(given.texts("conf")), SparkConf())
+    _spark(draft, conf)
     own = _own(given)
     for name in WITHOUT_EFFECT:
         given.number(name)
     if given.complaints:
         raise ConfigError(given.complaints)
-    return IngestRequest(draft.settings, draft.said, own, notes(given, where, client, environ), client.stand_ins)
+    told, secrets = notes(given, where, client, environ), {**client.stand_ins, **conf.stand_ins}
+    return IngestRequest(draft.settings, draft.said, own, told, secrets)
 
 
 def _own(given: Given) -> Own:
     return Own(
         caught_up="ends_at_latest_offsets" in given,
-        batches=given.number("batches") if "batches" in given else None,
-        master=given.text("master") or None,
-        conf=given.texts("conf"),
+        batches=given.number("batches", least=1) if "batches" in given else None,
         accept_gap=given.texts("accept-gap"),
         adopt="adopt" in given,
         print_config="print-config" in given,
@@ -135,6 +144,7 @@ def _own(given: Given) -> Own:
 
 def _source(draft: _Draft, where: Place, client: ClientSettings) -> None:
     given = draft.given
+    given.attempt(lambda: _check_servers(given), None)
     draft.option("kafka", "source", "kafka", "servers")
     draft.put(where.topic, given.by("topic"), "source", "kafka", "topic")
     start = given.attempt(lambda: _start(given, client), "earliest")
@@ -145,6 +155,18 @@ def _source(draft: _Draft, where: Place, client: ClientSettings) -> None:
     if client.settings:
         by = dict.fromkeys("KAFKA_SETTING_*" if b.startswith("KAFKA_SETTING_") else b for b in client.by.values())
         draft.put(client.settings, " and ".join(by), "source", "kafka", "settings")
+
+
+def _check_servers(given: Given) -> None:
+    try:
+        open_servers(given.text("kafka"))
+    except ValueError:
+        raise refused(
+            "usage.servers",
+            f"{given.by('kafka')}: the addresses of brokers must not hold a user or a password",
+            "give them as the Kafka settings sasl.username and sasl.password: set KAFKA_SETTING_SASL_USERNAME and "
+            "KAFKA_SETTING_SASL_PASSWORD",
+        ) from None
 
 
 def _start(given: Given, client: ClientSettings) -> str:
@@ -195,24 +217,8 @@ def _route(draft: _Draft, where: Place) -> None:
 
 def _transforms(draft: _Draft, option: str, *path: str) -> None:
     given = draft.given
-    if found := given.attempt(lambda: _sources(given, option), None):
+    if found := transforms(given, option):
         draft.put(found, given.by(option), *path)
-
-
-def _sources(given: Given, option: str) -> dict[str, str]:
-    """Dotted paths and their sources, in order. One value may hold several, separated by '^'."""
-    found = {}
-    for text in (piece for value in given.texts(option) for piece in value.split("^") if piece.strip()):
-        path, colon, source = (part.strip() for part in text.partition(":"))
-        if not colon:
-            raise refused(
-                "usage.transform",
-                f"{given.by(option)}: '{shown(text)}' - Each transform argument must be colon delimited and match the "
-                "pattern 'PROPERTY: SOURCE'",
-                "several in one value are separated by '^'",
-            )
-        found[path] = source
-    return found
 
 
 def _tables(draft: _Draft, where: Place, environ: Mapping[str, str]) -> None:
@@ -233,10 +239,18 @@ def _tables(draft: _Draft, where: Place, environ: Mapping[str, str]) -> None:
 def _batch(draft: _Draft) -> None:
     given = draft.given
     draft.put(f"{given.number('allowed_latency')}s", given.by("allowed_latency"), "batch", "latency")
-    draft.put(given.number("max_messages_per_batch"), given.by("max_messages_per_batch"), "batch", "messages")
+    draft.put(given.number("max_messages_per_batch", least=1), given.by("max_messages_per_batch"), "batch", "messages")
     if smallest := given.number("min_bytes_per_file"):
         draft.put(smallest, given.by("min_bytes_per_file"), "batch", "min_file_bytes")
     draft.put(JITTER, "", "batch", "jitter")
+
+
+def _spark(draft: _Draft, conf: SparkConf) -> None:
+    given = draft.given
+    if master := given.text("master"):
+        draft.put(conf.shown("spark.master", master), given.by("master"), "spark", "master")
+    if conf.settings:
+        draft.put(conf.settings, given.by("conf"), "spark", "conf")
 
 
 def _metrics(draft: _Draft, environ: Mapping[str, str], *, upstream: bool) -> None:

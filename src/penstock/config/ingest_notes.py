@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from penstock.config.client_settings import FLAG, ClientSettings, variable
@@ -59,8 +60,10 @@ def _client(given: Given, client: ClientSettings) -> list[str]:
     ]
 
 
-def comments(caught_up: bool, stand_ins: Sequence[str]) -> list[str]:
-    """What stands above the printed settings."""
-    how = "penstock run --until-caught-up" if caught_up else "penstock run"
+def comments(options: Sequence[str], stand_ins: Sequence[str]) -> list[str]:
+    """What stands above the printed settings: how to run them, with what belongs to this run alone."""
+    how = shlex.join(["penstock", "run", "FILE", *map(shown, options)])
     told = [f"What was asked of `penstock ingest`, for `{how}`."]
-    return told + [f"Set the variable {name} to the secret that was given in another way." for name in stand_ins]
+    return told + [
+        f"Set the variable {name} to what was given in another way: it may be a secret." for name in stand_ins
+    ]

@@ -77,13 +77,14 @@ def _one_table(given: Given) -> bool:
 
 def _apart(given: Given) -> tuple[str, str]:
     """A table's location as the folder around it and its name in there."""
-    location = given.text("table_location").rstrip("/")
-    head, slash, name = location.rpartition("/")
+    location = given.text("table_location")
+    head, slash, name = location.rstrip("/").rpartition("/")
     if head.endswith(":/") or name in ("", ".", "..") or table_name(name) != name:
         raise refused(
             "usage.table",
             f"{given.by('table_location')}: '{shown(location)}' does not end with a name for a table",
-            "it has letters, digits, '.', '_' and '-', begins with a letter or digit, and lies in a folder",
+            "write a folder and a name in it, such as ./lake/orders; "
+            "the name has letters, digits, '.', '_' and '-', and begins with a letter or digit",
         )
     if head.endswith("//"):  # file:///name
         return f"{head}/", name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -15,6 +15,7 @@ from pyspark import SparkConf, SparkContext
 from penstock import crashpoints
 from penstock.engine.java import java
 from penstock.engine.noise import without_noise
+from penstock.engine.submit import submitted
 from penstock.errors import PenstockError
 from penstock.pipeline import Spark
 
@@ -51,6 +52,7 @@ def open_context(app: str, spark: Spark) -> SparkContext:
         _fill(conf, _local(master))
     try:
         with without_noise():
+            _start_jvm(conf, spark.conf)
             context = SparkContext(conf=conf)
     except Exception as cause:
         text = str(cause).partition("\n")[0][:300]
@@ -59,6 +61,20 @@ def open_context(app: str, spark: Spark) -> SparkContext:
         ) from cause
     crashpoints.know_jvm(jvm_pid(context))
     return context
+
+
+def _start_jvm(conf: SparkConf, given: Collection[str]) -> None:
+    """Start Spark's JVM, unless there is one. PySpark alone puts every setting into its command line,
+    for all to see: what a user gave may be a secret, and goes there in a private file."""
+    if SparkContext._gateway is not None:
+        return
+    private = {name: value for name, value in conf.getAll() if name in given}
+    public = SparkConf(loadDefaults=False)
+    for name, value in conf.getAll():
+        if name not in given:
+            public.set(name, value)
+    with submitted(private):
+        SparkContext._ensure_initialized(conf=public)
 
 
 def _fill(conf: SparkConf, defaults: Mapping[str, str]) -> None:
@@ -73,7 +89,11 @@ def _local(master: str) -> dict[str, str]:
     # No row goes through this JVM: it is started often, and never has much to do.
     light = "-XX:+ExitOnOutOfMemoryError -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     options = f"-Dlog4j2.configurationFile=file://{log4j} {light}"
-    found = {**_LOOPBACK, "spark.driver.extraJavaOptions": options}
+    found = {
+        **_LOOPBACK,
+        "spark.driver.extraJavaOptions": options,
+        "spark.python.daemon.module": "penstock.engine.daemon",
+    }
     if master.startswith("local-cluster"):
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
         return {**found, "spark.executor.memory": "512m", "spark.executor.extraJavaOptions": options}

@@ -7,6 +7,7 @@ is its account. Spark does what Spark is for: it spreads the tasks and runs them
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -19,6 +20,8 @@ from pyspark import SparkContext
 from penstock.engine.worker import land_task
 from penstock.errors import PenstockError, landing_failed, spark_gone
 from penstock.landing.recipe import Landed, Piece, Recipe
+
+_PATIENCE = 5.0
 
 
 class SparkEngine:
@@ -80,10 +83,16 @@ class SparkEngine:
             raise spark_gone(f"its process ended with status {process.returncode}")
 
     def close(self) -> None:
-        """Stop the context, if it was ever opened."""
-        if self._context is not None:
-            with suppress(Exception):  # it is gone already, and that was reported
-                self._context.result().stop()
+        """Stop the context, if it was ever opened. Tasks that nobody waits for end before it: Spark
+        prints a stack trace about each that ends while it stops."""
+        if self._context is None:
+            return
+        with suppress(Exception):  # it is gone already, and that was reported
+            context = self._context.result()
+            with suppress(Exception):
+                context.cancelJobGroup(self._group)
+                _wait_for_tasks(context)
+            context.stop()
 
     def _meaning(self, cause: Exception) -> PenstockError:
         if isinstance(cause, Py4JJavaError):
@@ -93,6 +102,14 @@ class SparkEngine:
         if isinstance(cause, Py4JError):
             return spark_gone(_last_line(str(cause)))
         return landing_failed(f"{type(cause).__name__}: {cause}")
+
+
+def _wait_for_tasks(context: SparkContext) -> None:
+    """Until no task runs. It is no more than manners: one that does not end is not waited for long."""
+    deadline = time.monotonic() + _PATIENCE
+    scheduler = context._jsc.sc().taskScheduler()
+    while scheduler.runningTasksByExecutors().values().mkString().strip("0") and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def _last_line(text: str) -> str:

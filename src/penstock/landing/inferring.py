@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from penstock.contracts import Format, Reader, Shape, Shapes
 from penstock.landing.about import about, about_all
-from penstock.landing.input_shapes import texts
+from penstock.landing.input_shapes import told
 from penstock.messages import Indices, Messages
+from penstock.new_columns import TOO_WIDE, bearable, leaves
 from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type, merge, settled
 from penstock.transforms.expressions import Declines
 from penstock.transforms.program import compiled
@@ -21,7 +22,8 @@ from penstock.values.plain import Refusal, infer
 
 
 class Inferring:
-    """What was seen of each type so far, after the change. Messages that will be dead letters tell nothing."""
+    """What was seen of each type so far, after the change. Messages that will be dead letters tell nothing, or
+    only that they are too wide."""
 
     def __init__(self, format: Format, shapes: Shapes, rules: Rules) -> None:
         self._format, self._shapes, self._rules = format, shapes, rules
@@ -38,12 +40,19 @@ class Inferring:
     def _one_by_one(self, type: str, messages: Messages, places: Iterable[int]) -> tuple[Schema, list[int]]:
         """The columns of these messages, and which of them are refused."""
         seen, refused, shape = Struct(), [], self._shapes.types.get(type)
+        table = shape.schema if shape else Struct()
         for at in places:
             try:
                 message = apply(self._rules, self._format.plain(messages.value(at)), about(messages, at))
-                seen = merged(seen, _lacking(message, shape))
+                found = bearable(_lacking(message, shape), table, self._shapes.max_columns)
             except Refusal:
                 refused.append(at)
+                continue
+            if found == TOO_WIDE:
+                refused.append(at)
+                self._seen[type] = merged(self._seen.get(type, Struct()), TOO_WIDE)
+            else:
+                seen = merged(seen, found)
         return seen, refused
 
     def _all_at_once(self, type: str, messages: Messages) -> Schema | None:
@@ -63,22 +72,26 @@ class Inferring:
 
     def _told(self, type: str, messages: Messages) -> tuple[Schema, Indices] | None:
         """What a program says of the messages, and of which of them it says nothing."""
-        fresh = self._format.reader(Shapes({}, self._shapes.field))
-        given = texts(settled(fresh.infer(type, messages.values)))
-        if not given.fields:
-            return Struct(), np.arange(len(messages))
+        limit = self._shapes.max_columns
+        fresh = self._format.reader(Shapes({}, self._shapes.field, max_columns=limit))
+        given = told(fresh.infer(type, messages.values))
+        nothing = Struct(), np.arange(len(messages))
+        if not given.fields or leaves(given) > limit:
+            return nothing
         reader: Reader = self._format.reader(Shapes({type: Shape(given, "freeze")}, self._shapes.field))
         types = None if self._shapes.field else [type] * len(messages)
         clean = reader.sort(messages, types).clean.get(type, np.empty(0, np.int64))
         made = reader.columns(type, messages.only(clean).values) if len(clean) else None
         if made is None:
-            return Struct(), np.arange(len(messages))
+            return nothing
         try:
             changed, schema, declined = compiled(self._rules, given).apply(made, about_all([messages], clean))
         except Declines:
             return None
         rows = changed.filter(pa.array(~declined))
         seen = Struct(tuple(_seen(field, rows.column(field.name)) for field in schema))
+        if leaves(settled(seen)) > limit:  # all together, or one of them alone?
+            return nothing
         return seen, np.setdiff1d(np.arange(len(messages)), clean[~declined])
 
 

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from penstock.contracts import Shape, Shapes
-from penstock.schema import JSON, STRING, Array, Field, Schema, Struct, Type, merge, settled
-from penstock.values.plain import Refusal, infer
+from penstock.new_columns import leaves
+from penstock.schema import (
+    BOOLEAN,
+    DOUBLE,
+    JSON,
+    LONG,
+    NOTHING,
+    STRING,
+    Array,
+    Field,
+    Schema,
+    Struct,
+    Type,
+    merge,
+)
+from penstock.values.plain import MAX_COLUMN_DEPTH, Number, integer
 
-MAX_LESSONS = 2_000
-"""How many messages may teach. Where every message has keys of its own, learning them helps nobody."""
+MAX_LESSONS, MAX_WIDTH = 200, 2_000
+"""How often a type's shape may grow, and how wide. Where every message has keys of its own, learning them
+helps nobody."""
 
 
 class InputShapes:
@@ -21,38 +35,61 @@ class InputShapes:
     def __init__(self, target: Shapes) -> None:
         self._target = target
         self._seen: dict[str, Schema] = {}
-        self._lessons = 0
+        self._schemas: dict[str, Schema] = {}
+        self._lessons: dict[str, int] = {}
+        self._odd: dict[str, list[Schema]] = {}
+        self._alike: dict[str, int] = {}
         self._changed: set[str] = set()
         self.is_stale = False
 
     def shapes(self) -> Shapes:
         """What a reader is told. Types of which nothing was seen yet are new to it."""
         self.is_stale = False
-        known = {name: Shape(self.schema(name), "freeze") for name in self._seen}
+        known = {
+            name: Shape(schema, "freeze", coerce=self._target.types[name].coerce)
+            for name, schema in self._schemas.items()
+            if schema.fields
+        }
         room = self._target.room + len(self._target.types)
-        return Shapes(
-            {name: shape for name, shape in known.items() if shape.schema.fields},
-            self._target.field,
-            self._target.allow,
-            self._target.refused,
-            room,
-        )
+        return Shapes(known, self._target.field, self._target.allow, self._target.refused, room)
 
     def schema(self, type: str) -> Schema:
-        return texts(settled(self._seen.get(type, Struct())))
+        return self._schemas.get(type, Struct())
 
     def learn(self, type: str, message: Mapping[str, Any]) -> None:
-        """Take a message as an example of its type."""
-        if self._lessons >= MAX_LESSONS:
+        """Take a message as an example of its type. If it has another kind of value where the others agree,
+        it is an odd one, and goes alone."""
+        if self._lessons.get(type, 0) >= MAX_LESSONS:
             return
-        self._lessons += 1
-        before = self.schema(type)
-        with suppress(Refusal):  # it has keys or numbers that no column could have
-            seen = merge(self._seen.get(type, Struct()), infer(message))
-            assert isinstance(seen, Struct)
-            self._seen[type] = seen
-            after = self.schema(type)
-            self.is_stale |= after != before
+        found = shape_of(message, MAX_COLUMN_DEPTH)
+        assert isinstance(found, Struct)
+        if leaves(found) > MAX_WIDTH:
+            return
+        seen = self._seen.get(type, Struct())
+        if _mixes(seen, found):
+            self._odd.setdefault(type, []).append(found)
+        else:
+            self._alike[type] = self._alike.get(type, 0) + 1
+            self._take(type, seen, found)
+
+    def heed(self, type: str, clean: int) -> None:
+        """After some messages: were there more odd ones than others? Then they are what the type is now."""
+        odd, alike = self._odd.pop(type, []), self._alike.pop(type, 0)
+        if len(odd) > clean + alike:
+            for found in odd:
+                seen = self._seen.get(type, Struct())
+                self._take(type, Struct() if _mixes(seen, found) else seen, found)
+
+    def _take(self, type: str, seen: Schema, found: Schema) -> None:
+        whole = merge(seen, found)
+        assert isinstance(whole, Struct)
+        if whole == self._seen.get(type) or leaves(whole) > MAX_WIDTH:
+            return
+        before, after = self.schema(type), told(whole)
+        self._seen[type], self._schemas[type] = whole, after
+        if after != before:
+            self._lessons[type] = self._lessons.get(type, 0) + 1
+            self.is_stale = True
             if not _keeps(before, after):
                 self._changed.add(type)
 
@@ -63,17 +100,50 @@ class InputShapes:
         return found
 
 
-def texts(schema: Schema) -> Schema:
-    """Of a mixture, the strings are taken as they are; other kinds go one message at a time."""
-    return Struct(tuple(Field(field.name, _text(field.type)) for field in schema))
+def shape_of(value: Any, levels: int) -> Type:
+    """The type of a value, like `infer`; but it need not become a column, so it may have any name that can be
+    printed. What no column could hold is nothing, and a message that has it there goes alone."""
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, Number):
+        whole = integer(value)
+        return DOUBLE if whole is None else LONG if -(2**63) <= whole < 2**63 else NOTHING
+    if value is None or not levels:
+        return NOTHING
+    if isinstance(value, str):
+        return STRING
+    if isinstance(value, list):
+        kind: Type = NOTHING
+        for element in value:
+            kind = merge(kind, shape_of(element, levels - 1))
+        return Array(kind)
+    fields = ((name, shape_of(value[name], levels - 1)) for name in sorted(value))
+    return Struct(tuple(Field(name, kind if name.isprintable() and name else NOTHING) for name, kind in fields))
 
 
-def _text(kind: Type) -> Type:
+def _mixes(seen: Type, found: Type) -> bool:
+    """Would they be a mixture together, which none of them is alone?"""
+    if isinstance(seen, Struct) and isinstance(found, Struct):
+        pairs = [(field.type, found.get(field.name)) for field in seen]
+        return any(other is not None and _mixes(kind, other.type) for kind, other in pairs)
+    if isinstance(seen, Array) and isinstance(found, Array):
+        return _mixes(seen.of, found.of)
+    return JSON not in (seen, found) and merge(seen, found) == JSON
+
+
+def told(seen: Schema) -> Schema:
+    """What was seen, as a reader is told it. What was only ever null has no column; an object that was always
+    empty has one without fields. Of a mixture, the strings are taken as they are, and other kinds go one
+    message at a time."""
+    return Struct(tuple(Field(field.name, _told(field.type)) for field in seen if field.type != NOTHING))
+
+
+def _told(kind: Type) -> Type:
     if isinstance(kind, Struct):
-        return texts(kind)
+        return told(kind)
     if isinstance(kind, Array):
-        return Array(_text(kind.of))
-    return STRING if kind == JSON else kind
+        return Array(_told(kind.of))
+    return STRING if kind in (JSON, NOTHING) else kind
 
 
 def _keeps(before: Type, after: Type) -> bool:

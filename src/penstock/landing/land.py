@@ -27,6 +27,7 @@ from penstock.landing.reading import reading
 from penstock.landing.recipe import Account, Landed, Piece, Recipe, Target
 from penstock.landing.routing import FILTERED, SKIPPED, TOMBSTONE, WAITING, Routing, pack, unmask
 from penstock.landing.skips import needed, still_rejected
+from penstock.landing.unsettled import unsettled
 from penstock.messages import Indices, Messages, Reject, Row
 from penstock.protocol.entry import Counts
 from penstock.schema import Schema
@@ -152,8 +153,8 @@ class _Slice:
     def _wait(self, name: str, messages: Messages) -> None:
         """These messages need columns that their table does not have: tell the driver which."""
         if self.recipe.settled:
-            text = "the table still lacks columns of this message after they were added"
-            self._reject(messages, [Reject(at, "fit", "schema.unsettled", text, name) for at in range(len(messages))])
+            told = self.landing.reading.infer(name, messages)
+            self._reject(messages, unsettled(name, len(messages), told, self.recipe.max_columns))
             return
         if self.recipe.skips and name in self.recipe.targets:
             messages = messages.only(needed(messages, self.recipe.targets[name].name, self.recipe, self.routing))

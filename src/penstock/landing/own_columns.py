@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from penstock.arrow import arrow_schema
 from penstock.landing.letters import moment
 from penstock.landing.recipe import Target
-from penstock.messages import RESCUED, SOURCE_COLUMNS, Indices, Messages
+from penstock.messages import NEVER, RESCUED, SOURCE_COLUMNS, Indices, Messages
 
 
 def completed(rows: pa.RecordBatch, target: Target, messages: Messages, source: str) -> pa.RecordBatch:
@@ -20,7 +20,7 @@ def completed(rows: pa.RecordBatch, target: Target, messages: Messages, source: 
 
 
 def _with_source_columns(rows: pa.RecordBatch, messages: Messages, source: str) -> pa.RecordBatch:
-    stamps = [moment(messages.details(at).timestamp) for at in range(len(messages))]
+    stamps = [moment(None if stamp == NEVER else stamp) for stamp in messages.times()[:, 1].tolist()]
     for field, values in zip(
         arrow_schema(SOURCE_COLUMNS),
         (

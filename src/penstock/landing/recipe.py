@@ -39,6 +39,7 @@ class Recipe:
     letter_transforms: Mapping[str, str] = having(default_factory=dict)
     refused: Mapping[str, tuple[str, str]] = having(default_factory=dict)
     room: int = 500
+    max_columns: int = 1_000
     settled: bool = False  # the second job of a batch: nothing may wait any more
     source_name: str = ""
     config: str = ""
@@ -58,7 +59,7 @@ class Recipe:
 
     def shapes(self) -> Shapes:
         types = {name: target.shape for name, target in self.targets.items()}
-        return Shapes(types, self.field, self.allow, self.refused, self.room)
+        return Shapes(types, self.field, self.allow, self.refused, self.room, self.max_columns)
 
 
 @dataclass(frozen=True)

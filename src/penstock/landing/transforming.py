@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.contracts import Format, Reader, Shapes
 from penstock.landing.about import about, about_all
@@ -30,9 +29,6 @@ from penstock.values.fit import Waits, fit
 from penstock.values.plain import Refusal
 
 FIRST_LOOK = 64  # messages that teach before the many are sorted
-
-# A zero with a sign keeps it in a text column, and loses it in a column of numbers.
-_SIGNED_ZERO = r"-0\s*[,\]}]"
 
 
 class Transforming:
@@ -58,6 +54,8 @@ class Transforming:
             waiting.add({name: part.waiting.pop(name) for name in self._new(part)}, start)
             for name, at in self._doubtful(part, start, found.rejects):
                 self._settle(name, messages, at, found, waiting)
+            for name in self._shapes.types:
+                self._input.heed(name, len(part.clean.get(name, ())))
             self._refresh()
             start, step = start + step, min(step * 8, 20_000)
         found.clean, found.waiting = clean.joined(), waiting.joined()
@@ -108,9 +106,6 @@ class Transforming:
             return Columns(None, np.full(len(values), True))
         where = np.flatnonzero(kept)
         rows, declined = self._conformed(type, program, made, about_all(runs, where))
-        if self._shapes.types[type].coerce:
-            zeros = pc.match_substring_regex(values.take(pa.array(where)), _SIGNED_ZERO)
-            declined |= zeros.to_numpy(zero_copy_only=False)
         whole = np.full(len(values), True)
         whole[where] = declined
         if declined.any():

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,10 +25,10 @@ from pydantic import Field
 
 from penstock.contracts import Bound, Identity, Positions, ShortRead, Slice
 from penstock.errors import broker_away, topic_missing
-from penstock.messages import Details, Messages
+from penstock.messages import NEVER, Details, Messages, Times
 from penstock.pipeline import Declared
 from penstock.sources.kafka_group import Group
-from penstock.sources.kafka_settings import OURS, QUICK, Settings
+from penstock.sources.kafka_settings import OURS, QUICK, Servers, Settings
 from penstock.sources.kafka_start import Start
 
 RUN, RUN_BYTES = 20_000, 32 * 2**20  # messages handed on together, and about how much of them
@@ -49,7 +50,7 @@ _clients: dict[tuple[str, ...], Any] = {}
 class KafkaSource(Declared):
     """One topic. Only committed records are seen; group offsets are published, never followed."""
 
-    servers: str = Field(min_length=1)
+    servers: Servers = Field(min_length=1)
     """The brokers to ask first: `host:port`, separated by commas."""
     topic: str = Field(min_length=1)
     """The topic's name."""
@@ -167,9 +168,14 @@ class KafkaSource(Declared):
                 run[at].set_headers(headers := [("penstock.unreadable", None)])
             return Details(run[at].key(), headers, stamp if kind else None, kind - 1)
 
+        @cache
+        def clock() -> Times:
+            found = [(kind - 1, stamp if kind else NEVER) for kind, stamp in map(Message.timestamp, run)]
+            return np.array(found, np.int64)
+
         positions = np.fromiter(map(Message.offset, run), np.int64, len(run))
         values = list(map(Message.value, run))
-        return Messages(self.topic, partition, positions, pa.array(values, pa.binary()), details, values)
+        return Messages(self.topic, partition, positions, pa.array(values, pa.binary()), details, values, clock)
 
     def _client(self, make: type[Any], extra: Mapping[str, Any]) -> Any:
         given = {name: value.get_secret_value() for name, value in self.settings.items()}

@@ -31,6 +31,15 @@ QUICK = {
 }
 
 
+def open_servers(text: str) -> str:
+    """Addresses are shown in logs, errors and printed settings: a ValueError, without the text, if they hold a user."""
+    if "@" in text:
+        raise ValueError(
+            "must not hold a user or a password: give them as the settings sasl.username and sasl.password"
+        )
+    return text
+
+
 def _settings(given: dict[str, SecretStr]) -> dict[str, SecretStr]:
     for name in given:
         if name in OURS:
@@ -40,4 +49,5 @@ def _settings(given: dict[str, SecretStr]) -> dict[str, SecretStr]:
     return given
 
 
+Servers = Annotated[str, AfterValidator(open_servers)]
 Settings = Annotated[dict[str, SecretStr], AfterValidator(_settings)]

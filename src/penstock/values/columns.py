@@ -25,7 +25,7 @@ _YEAR = r"(?:000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})"
 _LEAP_DAY = r"\d\d(?:0[48]|[2468][048]|[13579][26])-02-29"
 _MONTHS = r"(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8])"
 _DAY = rf"(?:{_LEAP_DAY}|{_YEAR}-(?:{_MONTHS}))"
-_CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)"
+_CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)"
 _DATE, _TIME = f"^{_DAY}$", f"^{_DAY}[T ]{_CLOCK}$"
 
 _EXACT = {"double": 2**53, "float": 2**24}
@@ -51,11 +51,19 @@ def _has(column: pa.Array) -> Mask:
     return found
 
 
+def _holds(column: pa.Array, kind: Type) -> Mask:
+    """Where is there more than nothing? An object without any value is nothing, as in `fit.is_hollow`."""
+    if not isinstance(kind, Struct):
+        return _has(column)
+    inner = [_holds(inside, field.type) for inside, field in zip(column.flatten(), kind, strict=True)]
+    return np.logical_or.reduce(inner) if inner else _nobody(len(column))
+
+
 class _Conforming:
     """Columns on their way into one table, under its policy."""
 
     def __init__(self, shape: Shape) -> None:
-        self._ignores, self._coerce = shape.evolve == "ignore", shape.coerce
+        self._adds, self._ignores, self._coerce = shape.evolve == "add", shape.evolve == "ignore", shape.coerce
 
     def fields(self, columns: Sequence[pa.Array], have: Struct, into: Struct, rows: int) -> tuple[list[pa.Array], Mask]:
         given = {field.name: (field, column) for field, column in zip(have, columns, strict=True)}
@@ -71,8 +79,8 @@ class _Conforming:
             made.append(column)
             declined |= bad
         if not self._ignores:
-            for _, column in given.values():  # the table has no such column
-                declined |= _has(column)
+            for field, column in given.values():  # the table has no such column
+                declined |= _holds(column, field.type) if self._adds else _has(column)
         return made, declined
 
     def _value(self, column: pa.Array, have: Type, into: Type) -> Converted:
@@ -154,7 +162,8 @@ def _to_date(column: pa.Array, into: Scalar) -> Converted:
 
 
 def _to_moment(column: pa.Array, into: Scalar) -> Converted:
-    moments, bad = _parsed(column, _TIME, into)
+    micros = pc.replace_substring_regex(column, r"(\.\d{6})\d{1,3}", r"\1")  # what is finer is cut off
+    moments, bad = _parsed(micros, _TIME, into)
     kept, outside = _kept(moments, _within(moments.cast(pa.int64()), FIRST_MOMENT, LAST_MOMENT))
     return kept, bad | outside
 

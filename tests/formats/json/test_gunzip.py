@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +41,18 @@ def test_what_cannot_be_opened_is_refused(value: bytes, code: str) -> None:
         opened(value, 1_000)
 
     assert (caught.value.stage, caught.value.code) == ("parse", code)
+
+
+def test_many_members_are_refused_before_they_cost_anything() -> None:
+    value, start = gzip.compress(b"") * 50_000, time.process_time()
+
+    with pytest.raises(Refusal) as caught:
+        opened(value, 1_000)
+
+    assert time.process_time() - start < 0.1
+    assert (caught.value.stage, caught.value.code) == ("parse", "json.not-gzip")
+    assert caught.value.text == "the compressed value is in more than 100 members"
+    assert opened(gzip.compress(b"1") * 100, 1_000) == b"1" * 100
 
 
 def test_messages_keep_their_places() -> None:

@@ -37,6 +37,8 @@ _NEWLINE, _DEEPEST = pa.scalar(b"\n"), pa.scalar(MAX_DEPTH)
 
 # The columnar parser moves characters of every other plane (much Chinese among them) by a plane if they are escaped.
 _MOVED = r"\\u[dD][89abAB][4-7c-fC-F]"
+# A zero with a sign keeps it where a number becomes text, and loses it in a column of numbers.
+_SIGNED_ZERO = r"-0\s*[,\]}]"
 
 
 class JsonFormat(Declared):
@@ -71,6 +73,8 @@ class JsonReader:
         self._allow = re2.compile(shapes.allow) if shapes.allow else None
         wanted = {name: shape for name, shape in shapes.types.items() if self._is_allowed(name)}
         self._classifier = Classifier(replace(shapes, types=wanted), strict_keys=format.duplicate_keys == "reject")
+        coerces = any(shape.coerce for shape in shapes.types.values())
+        self._doubtful = (_MOVED, _SIGNED_ZERO) if coerces else (_MOVED,)
         self._inference = Inference(shapes, format.parsed)
         self._arrow = {name: arrow_schema(shape.schema) for name, shape in shapes.types.items()}
         self._timed = {n: [f.name for f in s.schema if "timestamp" in str(f.type)] for n, s in shapes.types.items()}
@@ -103,7 +107,8 @@ class JsonReader:
         loose = np.flatnonzero(self._classifier.unproven(codes))
         if len(loose):
             codes[loose[~_well_formed(column.take(pa.array(loose)))]] = DOUBT
-        codes[pc.match_substring_regex(column, _MOVED).to_numpy(zero_copy_only=False)] = DOUBT
+        for pattern in self._doubtful:
+            codes[pc.match_substring_regex(column, pattern).to_numpy(zero_copy_only=False)] = DOUBT
         return codes
 
     def _settle(self, at: int, value: bytes, given: str | None, found: Sorted) -> int:

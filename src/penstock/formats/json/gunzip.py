@@ -15,11 +15,12 @@ from penstock.schema import Schema
 from penstock.values.plain import Refusal
 
 _GZIP = 31  # zlib's word for gzip with its header and trailer
+_MEMBERS = 100  # each costs a copy of all that follow it
 
 
 def opened(value: bytes, limit: int) -> bytes:
     """What was compressed, or a `Refusal`. It stops at the limit: a small message can hold a very large one."""
-    found, rest = b"", value
+    found, rest, members = b"", value, 0
     while rest:
         member = zlib.decompressobj(_GZIP)
         try:
@@ -30,7 +31,9 @@ def opened(value: bytes, limit: int) -> bytes:
             raise Refusal("parse", "json.too-large", f"uncompressed, the value has more than the {limit} bytes allowed")
         if not member.eof:
             raise Refusal("parse", "json.not-gzip", "the compressed value ends too early")
-        rest = member.unused_data
+        rest, members = member.unused_data, members + 1
+        if rest and members == _MEMBERS:
+            raise Refusal("parse", "json.not-gzip", f"the compressed value is in more than {_MEMBERS} members")
     return found
 
 

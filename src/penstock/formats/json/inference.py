@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.contracts import Shapes
 from penstock.formats.json.decoders import Decode, inference_decoder
+from penstock.new_columns import TOO_WIDE, bearable
 from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type, merge
 from penstock.values.fit import Waits, fit
 from penstock.values.plain import Refusal, infer
@@ -37,18 +38,19 @@ class Inference:
         return seen
 
     def _nothing_new(self, type: str, seen: Schema) -> Decode:
-        shape = self._shapes.types.get(type)
+        shape, seen = self._shapes.types.get(type), seen.without(field.name for field in TOO_WIDE)
         return inference_decoder(seen if shape is None else _together(shape.schema, seen))
 
     def _lacking(self, type: str, value: bytes) -> Type:
-        shape = self._shapes.types.get(type)
+        shape, limit = self._shapes.types.get(type), self._shapes.max_columns
+        table = shape.schema if shape else Struct()
         try:
             message = self._parse(value)
             if shape is None:
-                return infer(message)
+                return bearable(infer(message), table, limit)
             fit(message, shape)
         except Waits as lacks:
-            return lacks.columns
+            return bearable(lacks.columns, table, limit)
         except Refusal:
             pass  # it will be a dead letter
         return NOTHING
