@@ -35,6 +35,7 @@ def test_a_value_in_several_members_is_whole() -> None:
         (gzip.compress(b"0" * 100_000_000), "json.too-large"),
         (gzip.compress(b'{"a": 1}') + b"rest", "json.not-gzip"),
     ],
+    ids=["plain", "cut off", "large", "with a rest"],
 )
 def test_what_cannot_be_opened_is_refused(value: bytes, code: str) -> None:
     with pytest.raises(Refusal) as caught:
