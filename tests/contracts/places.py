@@ -63,10 +63,13 @@ class OnDisk:
 
 
 class Still(World):
-    """A simulated world in which nothing else happens: every call takes effect at once."""
+    """A simulated world in which nothing else happens: every call takes effect at once, and nobody decides."""
 
     def call(self, effect: Callable[[], Any], *, writes: bool) -> Any:
         return effect()
+
+    def committed(self, name: str, table: SimulatedTable) -> None:
+        table.history.append((dict(table.live), table.carried))
 
 
 class Simulated:

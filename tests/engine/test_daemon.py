@@ -6,6 +6,8 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -42,9 +44,16 @@ def _printed(daemon: Daemon) -> str:
         daemon.kill()
 
 
+@pytest.fixture
+def short_path() -> Iterator[str]:
+    """A folder for sockets, whose names may have about a hundred characters."""
+    with tempfile.TemporaryDirectory(prefix="p") as folder:
+        yield folder
+
+
 @pytest.mark.timeout(60)
-def test_worker_that_spark_hangs_up_on_ends_in_silence(tmp_path: Path) -> None:
-    daemon = _start(PYTHON_UNIX_DOMAIN_ENABLED="true", PYTHON_WORKER_FACTORY_SOCK_DIR=str(tmp_path))
+def test_worker_that_spark_hangs_up_on_ends_in_silence(short_path: str) -> None:
+    daemon = _start(PYTHON_UNIX_DOMAIN_ENABLED="true", PYTHON_WORKER_FACTORY_SOCK_DIR=short_path)
     length = _number(daemon.stdout)
     assert daemon.stdout is not None
     path = daemon.stdout.read(length).decode()

@@ -32,6 +32,7 @@ class Process:
             stdin=subprocess.DEVNULL,
             env=given,
             start_new_session=True,
+            preexec_fn=_as_from_a_terminal,
         )
 
     @property
@@ -61,6 +62,11 @@ class Process:
             os.killpg(self.pid, signal.SIGKILL)
         except ProcessLookupError:
             return
+
+
+def _as_from_a_terminal() -> None:
+    """A shell that runs the tests in its background has SIGINT ignored, and so would everything below it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _scratch() -> IO[bytes]:

@@ -50,7 +50,7 @@ class Topics:
         headers: Headers | None = None,
     ) -> None:
         """Send values and wait until all are acknowledged: to one partition, or to several in turn."""
-        producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 5, "acks": "all"})
+        producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 5, "enable.idempotence": True})
         failures: list[object] = []
         for number, value in enumerate(values):
             place = partition if partition is not None else number % partitions

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from penstock.arrow import arrow_schema
@@ -86,6 +86,7 @@ def _plain(value: Any) -> Any:
     return {name: _plain(element) for name, element in value.items()}
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(given=some.data(), evolve=some.sampled_from(["add", "freeze", "ignore", "rescue"]), coerce=some.booleans())
 def test_columns_conform_as_messages_fit(given: some.DataObject, evolve: str, coerce: bool) -> None:
     have = given.draw(_schemas(HELD))
