@@ -160,12 +160,14 @@ class Ingest:
         """The newest version of the table; -1 if there is no table."""
         return DeltaTable(self.table).version() if is_table(self.table) else -1
 
-    def await_rows(self, number: int, running: Running | None = None) -> None:
+    def await_rows(self, number: int, *running: Running) -> None:
+        """Until so many rows are there, as long as one of these runs goes on."""
+
         def there() -> bool:
-            assert running is None or not running.ended, running.failure
+            assert not running or not all(each.ended for each in running), [each.failure for each in running]
             return held(self.table) >= number
 
-        eventually(there, PATIENCE)
+        eventually(there, PATIENCE, tell=lambda: f"{held(self.table)} rows, {[each.failure for each in running]}")
 
     def offsets(self) -> dict[int, int]:
         """The last offset of each partition, where kafka-delta-ingest looks for it."""
