@@ -14,9 +14,10 @@ from penstock.contracts import File, ShortRead, Slice
 from penstock.errors import PenstockError, Transient
 from penstock.landing.recipe import Landed, Piece, Recipe
 from penstock.landing.routing import WAITING, Routing, unpack
+from penstock.new_columns import merged
 from penstock.protocol.entry import Counts, Portion
 from penstock.protocol.plan import covers, tasks
-from penstock.schema import Schema, Struct, merge, written
+from penstock.schema import Schema, Struct, written
 
 
 class Engine(Protocol):
@@ -139,9 +140,7 @@ def _seen(landed: Sequence[Landed]) -> dict[str, Schema]:
     found: dict[str, Schema] = {}
     for answer in landed:
         for type, schema in answer.seen.items():
-            whole = merge(found.get(type, Struct()), schema)
-            assert isinstance(whole, Struct)
-            found[type] = whole
+            found[type] = merged(found.get(type, Struct()), schema)
     return found
 
 

@@ -16,6 +16,7 @@ from penstock.schema import INT, JSON, LONG, STRING, Field, Scalar, Schema, Stru
 from penstock.storage import Storage, absolute, child
 from penstock.tables.names import table_name, type_name
 
+HOME = "_penstock"  # what apps keep for themselves, beside the tables
 LETTERS = "_dead_letters"  # no type's table can have this name
 _PARTITIONABLE = {STRING, JSON, LONG, INT, Scalar("short"), Scalar("byte"), Scalar("boolean"), Scalar("date")}
 
@@ -25,7 +26,7 @@ OpenStorage = Callable[[str], Storage]
 
 def ledger_location(pipeline: Pipeline) -> str:
     """Where the app's own files are: by default beside its tables."""
-    return absolute(pipeline.ledger.path or child(absolute(pipeline.tables.base), "_penstock", pipeline.app))
+    return absolute(pipeline.ledger.path or child(absolute(pipeline.tables.base), HOME, pipeline.app))
 
 
 def storage_options(pipeline: Pipeline) -> dict[str, str]:

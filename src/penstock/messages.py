@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +14,7 @@ from penstock.schema import DATE, INT, LONG, STRING, TIMESTAMP, Field, Schema, S
 Indices = npt.NDArray[np.int64]
 Times = npt.NDArray[np.int64]
 NEVER = -(2**63)
+WHOLE_RUN = 20_000
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,15 @@ class Sorted:
     waiting: dict[str, Indices] = field(default_factory=dict)  # type → messages that need columns it does not have yet
     filtered: Indices = field(default_factory=lambda: np.empty(0, np.int64))
     rejects: list[Reject] = field(default_factory=list)
+
+
+def growing(count: int, first: int) -> Iterator[tuple[int, int]]:
+    """Parts of a run, `[start, end)`: a few messages first, then more and more. What the few teach keeps the
+    many fast."""
+    start, step = 0, first
+    while start < count:
+        yield start, min(start + step, count)
+        start, step = start + step, min(step * 8, WHOLE_RUN)
 
 
 def _required(name: str, kind: object) -> Field:

@@ -1,14 +1,21 @@
-"""Which of the columns that messages bring a table may get, and how many it has then."""
+"""The columns that messages bring: what they have together, which of them a table may get, and how many it has then."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from penstock.schema import NOTHING, Array, Field, Map, Schema, Struct, Type, settled
+from penstock.schema import NOTHING, Array, Field, Map, Schema, Struct, Type, merge, settled
 
 TOO_WIDE = Struct((Field("", NOTHING),))
 """All that is told of a message that alone is too wide for its table. No key is empty, and what is never anything
 but null makes no column: it can be merged with what others have."""
+
+
+def merged(seen: Schema, found: Type) -> Schema:
+    """The columns that were seen, with those of one more message, or of many."""
+    both = merge(seen, found)
+    assert isinstance(both, Struct)
+    return both
 
 
 def admitted(seen: Schema, table: Schema, reserved: Collection[str] = ()) -> Schema:

@@ -45,7 +45,7 @@ def _quiet() -> re2.Options:
 def _address(text: str) -> str:
     found = re2.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", text)
     if not found or not 1 <= int(found[1]) <= 65_535:
-        raise ValueError("is a host and a port, such as localhost:8125")
+        raise ValueError("must be a host and a port, such as localhost:8125")
     return text
 
 

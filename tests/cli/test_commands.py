@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import signal
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from penstock import __version__
-from penstock.cli.main import main
+from tests.support.command_line import Call, caller
 from tests.support.process import Process, eventually, penstock
 
 # The entry point takes what the shell gave, and so must the tests.
@@ -28,37 +25,12 @@ tables: {base: ./lake}
 COMMANDS = "run, check, audit, demo, repair, table, ingest"
 
 
-@dataclass(frozen=True)
-class Ended:
-    status: int
-    out: str
-    err: str
-
-    @property
-    def words(self) -> str:
-        """What it said on stderr, without the frame and the breaks of a terminal."""
-        return " ".join(self.err.replace("│", " ").split())
-
-
-Call = Callable[..., Ended]
-
-
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Call:
     """`penstock` with these arguments, by its own entry point, in an empty folder with one good pipeline."""
     monkeypatch.chdir(tmp_path)
     Path("good.yaml").write_text(GOOD)
-
-    def called(*arguments: str) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["penstock", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        told = capsys.readouterr()
-        assert "Traceback" not in told.out + told.err
-        assert isinstance(ended.value.code, int)
-        return Ended(ended.value.code, told.out, told.err)
-
-    return called
+    return caller(monkeypatch, capsys)
 
 
 # --- what there is -------------------------------------------------------------------------------

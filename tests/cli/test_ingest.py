@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from pyspark import SparkContext
 
-from penstock.cli.main import main
 from penstock.config.ingest_options import OPTIONS
+from tests.support.command_line import Call, caller
 from tests.support.lake import rows
 from tests.support.topics import Topics
 
@@ -25,36 +21,13 @@ DATE = "date: substr(meta.producer.timestamp, `0`, `10`)"
 KAFKA = ("meta.kafka.offset: kafka.offset", "meta.kafka.partition: kafka.partition", "meta.kafka.topic: kafka.topic")
 
 
-@dataclass(frozen=True)
-class Ended:
-    status: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Ended]
-
-
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Call:
     """`penstock` with these arguments, by its own entry point, in an empty folder and with no variable set."""
     monkeypatch.chdir(tmp_path)
     for name in {env for option in OPTIONS for env in option.env}:
         monkeypatch.delenv(name, raising=False)
-
-    def called(*arguments: str, **environ: str) -> Ended:
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "argv", ["penstock", *arguments])
-            for name, value in environ.items():
-                patch.setitem(os.environ, name, value)
-            with pytest.raises(SystemExit) as ended:
-                main()
-        told = capsys.readouterr()
-        assert "Traceback" not in told.out + told.err
-        assert isinstance(ended.value.code, int)
-        return Ended(ended.value.code, told.out, told.err)
-
-    return called
+    return caller(monkeypatch, capsys)
 
 
 def request_of(number: int) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from penstock.cli.main import main
+from tests.support.command_line import caller
 from tests.support.lake import count
 from tests.support.process import penstock
 
@@ -31,15 +30,11 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
     monkeypatch.chdir(tmp_path)
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
+    ask = caller(monkeypatch, capsys)
 
     def called(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["penstock", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        told = capsys.readouterr()
-        assert "Traceback" not in told.out + told.err
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, told.out, " ".join(told.err.replace("│", " ").split())
+        ended = ask(*arguments)
+        return ended.status, ended.out, ended.words
 
     return called
 

@@ -9,22 +9,14 @@ from pathlib import Path
 import pytest
 
 from penstock import audit, load
-from tests.support.process import Finished, Process, eventually
+from tests.support.process import Finished, Process, command_lines, eventually
 
 pytestmark = pytest.mark.timeout(300)
 
 
 def _left_running(folder: Path) -> list[str]:
     """Processes that have something to do with this folder."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (process / "cmdline").read_bytes().decode(errors="replace")
-        except OSError:
-            continue
-        if str(folder) in line and int(process.name) != os.getpid():
-            found.append(line.replace("\0", " "))
-    return found
+    return [line for pid, line in command_lines().items() if str(folder) in line and pid != os.getpid()]
 
 
 def _demo(folder: Path) -> Finished:

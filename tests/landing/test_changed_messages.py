@@ -154,6 +154,17 @@ def test_dead_letters_get_columns_of_their_own(tmp_path: Path) -> None:
     ]
 
 
+def test_a_transform_that_fails_on_every_letter_loses_none(tmp_path: Path) -> None:
+    source = MemorySource()
+    source.add(b"{broken", event("order", 1))
+
+    land_all(
+        shop(source, tmp_path / "lake", dead_letters={"transforms": {"x": "substr(nowhere, `0`, `1`)", "y": "'y'"}})
+    )
+
+    assert lake.rows(tmp_path / "lake" / "dead_letters", "x, y") == [{"x": None, "y": "y"}]
+
+
 def test_gzipped_messages_are_kept_as_they_came(tmp_path: Path) -> None:
     source = MemorySource()
     source.add(*(gzip.compress(_order(n)) for n in range(100)), b"not gzip", gzip.compress(b"{"))

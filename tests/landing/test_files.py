@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from penstock.contracts import File
 from penstock.landing import files
-from penstock.landing.files import DEFAULT_PARTITION, Files, segment, split
+from penstock.landing.files import Files, segment, split
+from penstock.tables.names import DEFAULT_PARTITION
 from tests.landing.recipes import batch, read, table, target
 from tests.support import lake
 

@@ -13,7 +13,7 @@ from penstock import audit, load
 from tests.support.journal import Journal
 from tests.support.lake import count
 from tests.support.pipelines import write_pipeline
-from tests.support.process import Process, eventually, penstock
+from tests.support.process import Process, command_lines, eventually, penstock
 from tests.support.topics import Topics
 
 CLUSTER = "local-cluster[2,1,1024]"
@@ -32,23 +32,13 @@ def _spark_home(folder: Path) -> dict[str, str]:
 
 def _executors(process: Process) -> list[int]:
     """The executor JVMs of a run."""
-    return [
-        int(found.name)
-        for found in Path("/proc").glob("[0-9]*")
-        if b"CoarseGrainedExecutorBackend" in _read(found / "cmdline") and _group(found) == process.pid
-    ]
+    named = [pid for pid, line in command_lines().items() if "CoarseGrainedExecutorBackend" in line]
+    return [pid for pid in named if _group(pid) == process.pid]
 
 
-def _read(path: Path) -> bytes:
+def _group(pid: int) -> int:
     try:
-        return path.read_bytes()
-    except OSError:
-        return b""
-
-
-def _group(process: Path) -> int:
-    try:
-        return os.getpgid(int(process.name))
+        return os.getpgid(pid)
     except ProcessLookupError:
         return -1
 

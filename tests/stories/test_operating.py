@@ -15,7 +15,7 @@ from penstock.demo.broker import LocalBroker
 from tests.support.journal import Journal
 from tests.support.lake import count
 from tests.support.pipelines import write_pipeline
-from tests.support.process import Process, eventually, penstock
+from tests.support.process import Process, command_lines, eventually, penstock
 from tests.support.topics import Topics
 
 pytestmark = pytest.mark.timeout(400)
@@ -149,7 +149,7 @@ def test_secrets_reach_no_log_no_error_and_no_process_list(topics: Topics, tmp_p
     path.write_text(text)
     running = Process("run", path, env=env)
     eventually(lambda: _has_landed(tmp_path, "event", 1))
-    listed = [_command_line(process) for process in Path("/proc").glob("[0-9]*")]
+    listed = command_lines().values()
     running.signal(signal.SIGTERM)
     ended = running.wait(60)
 
@@ -173,10 +173,3 @@ def test_runs_that_end_well_write_nothing_but_log_lines(topics: Topics, tmp_path
         assert count(tmp_path / "lake" / "event") == (run + 1) * 12_000
         assert [line for line in ended.err.splitlines() if not line.startswith("{")] == []
         assert ended.events[-1]["event"] == "stopped"
-
-
-def _command_line(process: Path) -> str:
-    try:
-        return (process / "cmdline").read_bytes().decode(errors="replace")
-    except OSError:
-        return ""

@@ -19,13 +19,13 @@ from penstock.errors import PenstockError
 from penstock.landing.recipe import Target
 from penstock.landing.stats import Nulls, statistics
 from penstock.storage import Storage, child
+from penstock.tables.names import DEFAULT_PARTITION
 
 ROW_GROUP = 32 * 2**20  # bytes of Arrow data
 BUFFERED = 96 * 2**20  # over all open files of a task
 OPEN_FILES = 1_000
 LARGEST = 256 * 2**20  # bytes of a file: past that, another is begun
 LONGEST_SEGMENT = 200
-DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 Values = tuple[str | None, ...]
 

@@ -9,16 +9,16 @@ import pyarrow as pa
 
 from penstock.contracts import Format, Reader, Shape, Shapes
 from penstock.landing.about import about, about_all
-from penstock.landing.input_shapes import told
+from penstock.landing.input_shapes import clean_of, told
 from penstock.messages import Indices, Messages
-from penstock.new_columns import TOO_WIDE, bearable, leaves
-from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type, merge, settled
+from penstock.new_columns import TOO_WIDE, bearable, leaves, merged
+from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type, settled
 from penstock.transforms.expressions import Declines
 from penstock.transforms.program import compiled
 from penstock.transforms.reference import apply
 from penstock.transforms.rules import Rules
-from penstock.values.fit import Waits, fit
-from penstock.values.plain import Refusal, infer
+from penstock.values.fit import lacking
+from penstock.values.plain import Refusal
 
 
 class Inferring:
@@ -44,7 +44,7 @@ class Inferring:
         for at in places:
             try:
                 message = apply(self._rules, self._format.plain(messages.value(at)), about(messages, at))
-                found = bearable(_lacking(message, shape), table, self._shapes.max_columns)
+                found = bearable(lacking(message, shape), table, self._shapes.max_columns)
             except Refusal:
                 refused.append(at)
                 continue
@@ -79,8 +79,7 @@ class Inferring:
         if not given.fields or leaves(given) > limit:
             return nothing
         reader: Reader = self._format.reader(Shapes({type: Shape(given, "freeze")}, self._shapes.field))
-        types = None if self._shapes.field else [type] * len(messages)
-        clean = reader.sort(messages, types).clean.get(type, np.empty(0, np.int64))
+        clean = clean_of(reader, self._shapes.field, type, messages)
         made = reader.columns(type, messages.only(clean).values) if len(clean) else None
         if made is None:
             return nothing
@@ -93,22 +92,6 @@ class Inferring:
         if leaves(settled(seen)) > limit:  # all together, or one of them alone?
             return nothing
         return seen, np.setdiff1d(np.arange(len(messages)), clean[~declined])
-
-
-def _lacking(message: dict[str, object], shape: Shape | None) -> Type:
-    if shape is None:
-        return infer(message)
-    try:
-        fit(message, shape)
-    except Waits as lacks:
-        return lacks.columns
-    return NOTHING
-
-
-def merged(seen: Schema, found: Type) -> Schema:
-    both = merge(seen, found)
-    assert isinstance(both, Struct)
-    return both
 
 
 def _seen(field: Field, column: pa.Array) -> Field:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.contracts import Shape, Shapes
-from penstock.new_columns import leaves
+import numpy as np
+
+from penstock.contracts import Reader, Shape, Shapes
+from penstock.messages import Indices, Messages
+from penstock.new_columns import leaves, merged
 from penstock.schema import (
     BOOLEAN,
     DOUBLE,
@@ -81,8 +84,7 @@ class InputShapes:
                 self._take(type, Struct() if _mixes(seen, found) else seen, found)
 
     def _take(self, type: str, seen: Schema, found: Schema) -> None:
-        whole = merge(seen, found)
-        assert isinstance(whole, Struct)
+        whole = merged(seen, found)
         if whole == self._seen.get(type) or leaves(whole) > MAX_WIDTH:
             return
         before, after = self.schema(type), told(whole)
@@ -98,6 +100,12 @@ class InputShapes:
         found = type in self._changed
         self._changed.discard(type)
         return found
+
+
+def clean_of(reader: Reader, field: str | None, type: str, messages: Messages) -> Indices:
+    """Which of these messages of one type hold just what the reader was told of it."""
+    types = None if field else [type] * len(messages)
+    return reader.sort(messages, types).clean.get(type, np.empty(0, np.int64))
 
 
 def shape_of(value: Any, levels: int) -> Type:

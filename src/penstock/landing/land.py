@@ -21,7 +21,7 @@ from penstock.crashpoints import reach
 from penstock.errors import Transient
 from penstock.landing.files import Files
 from penstock.landing.identify import identify
-from penstock.landing.letters import letters
+from penstock.landing.letters import Letters
 from penstock.landing.own_columns import completed, empty_partition_values
 from penstock.landing.reading import reading
 from penstock.landing.recipe import Account, Landed, Piece, Recipe, Target
@@ -57,6 +57,7 @@ class _Landing:
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.reading = reading(recipe)
+        self.letters = Letters(recipe)
         self.files = Files(recipe.storage, held=recipe.held, fsync=recipe.fsync)
         self.seen: dict[str, Schema] = {}
         self.reasons: Counter[str] = Counter()
@@ -209,7 +210,7 @@ class _Slice:
         self.dead += len(rejects)
         self.landing.reasons.update(reject.code for reject in rejects)
         self.landing.example = self.landing.example or _coordinates(messages, rejects[0])
-        self.landing.files.add(self.recipe.letters, letters(messages, rejects, self.recipe))
+        self.landing.files.add(self.recipe.letters, self.landing.letters.of(messages, rejects))
         places: Indices = messages.positions[np.array([reject.at for reject in rejects])]
         self.routing.mark_table(places, self.recipe.letters.name)
 

@@ -18,14 +18,18 @@ TOO_LARGE = "json.too-large"
 _YEAR_1, _YEAR_10000 = -62_135_596_800_000, 253_402_300_800_000  # in milliseconds
 
 
-def letters(messages: Messages, rejects: Sequence[Reject], recipe: Recipe) -> pa.RecordBatch:
-    """One row per reject."""
-    found = [_letter(messages, reject, recipe) for reject in rejects]
-    schema = recipe.letters.shape.schema
-    if recipe.letter_transforms:
-        added = LetterColumns(recipe.letter_transforms, schema)
-        found = [added.add(letter) for letter in found]
-    return pa.RecordBatch.from_pylist(found, arrow_schema(schema))
+class Letters:
+    """The dead letters of one task."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        schema = recipe.letters.shape.schema
+        self._recipe, self._schema = recipe, arrow_schema(schema)
+        self._columns = LetterColumns(recipe.letter_transforms, schema)
+
+    def of(self, messages: Messages, rejects: Sequence[Reject]) -> pa.RecordBatch:
+        """One row per reject."""
+        found = [self._columns.added(_letter(messages, reject, self._recipe)) for reject in rejects]
+        return pa.RecordBatch.from_pylist(found, self._schema)
 
 
 def _letter(messages: Messages, reject: Reject, recipe: Recipe) -> dict[str, object]:

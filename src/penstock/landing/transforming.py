@@ -17,8 +17,8 @@ import pyarrow as pa
 from penstock.contracts import Format, Reader, Shapes
 from penstock.landing.about import about, about_all
 from penstock.landing.inferring import Inferring
-from penstock.landing.input_shapes import InputShapes
-from penstock.messages import Columns, Indices, Messages, Reject, Row, Sorted
+from penstock.landing.input_shapes import InputShapes, clean_of
+from penstock.messages import Columns, Indices, Messages, Reject, Row, Sorted, growing
 from penstock.schema import Schema
 from penstock.transforms.expressions import Declines
 from penstock.transforms.program import AboutColumns, Program, compiled
@@ -45,9 +45,7 @@ class Transforming:
 
     def sort(self, messages: Messages, types: Sequence[str] | None) -> Sorted:
         found, clean, waiting = Sorted(), _Parts(), _Parts()
-        start, step = 0, FIRST_LOOK
-        while start < len(messages):
-            end = min(start + step, len(messages))
+        for start, end in growing(len(messages), FIRST_LOOK):
             part = self._reader.sort(messages.cut(start, end), types[start:end] if types else None)
             found.filtered = np.concatenate([found.filtered, part.filtered + start])
             clean.add(part.clean, start)
@@ -57,7 +55,6 @@ class Transforming:
             for name in self._shapes.types:
                 self._input.heed(name, len(part.clean.get(name, ())))
             self._refresh()
-            start, step = start + step, min(step * 8, 20_000)
         found.clean, found.waiting = clean.joined(), waiting.joined()
         return found
 
@@ -135,13 +132,10 @@ class Transforming:
         if self._input.has_changed(type):
             start = 0
             for run in runs:
-                clean = self._reader.sort(run, self._types(type, run)).clean.get(type, np.empty(0, np.int64))
+                clean = clean_of(self._reader, self._shapes.field, type, run)
                 kept[start : start + len(run)] = np.isin(np.arange(len(run)), clean)
                 start += len(run)
         return kept
-
-    def _types(self, type: str, run: Messages) -> list[str] | None:
-        return None if self._shapes.field else [type] * len(run)
 
     def rows(self, type: str, messages: Messages) -> Sorted:
         found, waiting = Sorted(rows={type: []}), _Parts()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -14,7 +15,7 @@ GRACE = 2.0  # seconds that the end of a run gives to whoever tells its numbers
 Warn = Callable[[Transient], None]
 
 
-class Beside:
+class Beside(ABC):
     """A daemon thread that lives as long as the `with` block, and says what is wrong once until it is well again."""
 
     def __init__(self, name: str, warn: Warn) -> None:
@@ -32,8 +33,9 @@ class Beside:
         self._closed.set()
         self._thread.join(GRACE)
 
+    @abstractmethod
     def _run(self) -> None:
-        raise NotImplementedError
+        """What the thread does until `_closed` is set."""
 
     def _trouble(self, why: Transient) -> None:
         if not self._warned:

@@ -9,14 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.catalog import LETTERS
+from penstock.catalog import HOME, LETTERS
 from penstock.ledger import Ledger
 from penstock.protocol.commits import pending
 from penstock.protocol.entry import Entry
 from penstock.storage import Storage, child
 from penstock.tables.delta import DeltaTable
-
-HOME = "_penstock"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 
 LONGEST = 200
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The value in the name of a partition's folder where there is none."""
 
 _SAFE = re.compile(rb"[A-Za-z0-9._-]")
 _ESCAPED = re.compile(rb"@([0-9A-F]{2})")

@@ -22,8 +22,8 @@ from penstock.errors import PenstockError, in_one_line, refused, shown
 from penstock.storage import Storage
 from penstock.tables.delta import relative
 from penstock.tables.delta_log import AT_ONCE, LogCommit, Partition, newest_first
+from penstock.tables.names import DEFAULT_PARTITION
 
-NULL = "__HIVE_DEFAULT_PARTITION__"
 WEEK = 7 * 24 * 3600.0
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400, "millisecond": 0.001}
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
@@ -39,7 +39,7 @@ class Where:
 
     @classmethod
     def of(cls, column: str, value: str) -> Where:
-        return cls(column, None if value == NULL else value)
+        return cls(column, None if value == DEFAULT_PARTITION else value)
 
     @property
     def filters(self) -> list[tuple[str, str, str]]:

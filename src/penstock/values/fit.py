@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.contracts import Shape
 from penstock.messages import RESCUED
-from penstock.schema import JSON, Array, Decimal, Field, Map, Scalar, Schema, Struct, Type
+from penstock.schema import JSON, NOTHING, Array, Decimal, Field, Map, Scalar, Schema, Struct, Type
 from penstock.values.plain import Number, Refusal, infer, integer, kind_of, shown, text, under
 
 _INTEGERS = {"byte": 8, "short": 16, "int": 32, "long": 64}
@@ -45,6 +45,18 @@ def fit(message: dict[str, Any], shape: Shape) -> dict[str, object]:
     elif left and shape.evolve == "add":
         raise Waits(_addable(left, shape))
     return row
+
+
+def lacking(message: dict[str, Any], shape: Shape | None) -> Type:
+    """The columns that a message has and its table lacks: all of them where there is no table, none where it is a
+    row. Raises `Refusal` if it will never be one."""
+    if shape is None:
+        return infer(message)
+    try:
+        fit(message, shape)
+    except Waits as lacks:
+        return lacks.columns
+    return NOTHING
 
 
 def _addable(left: dict[str, Any], shape: Shape) -> Schema:

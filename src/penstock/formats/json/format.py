@@ -21,14 +21,14 @@ from penstock.formats.json.classify import DOUBT, FILTERED, Classifier
 from penstock.formats.json.gunzip import Gunzip, opened
 from penstock.formats.json.inference import Inference
 from penstock.formats.json.reference import MAX_DEPTH, parse
-from penstock.messages import Messages, Reject, Row, Sorted
+from penstock.messages import Messages, Reject, Row, Sorted, growing
 from penstock.pipeline import Declared
 from penstock.quantities import Size
 from penstock.schema import Schema
 from penstock.values.fit import FIRST_MOMENT, LAST_MOMENT, Waits, fit
 from penstock.values.plain import Refusal, infer
 
-FIRST_LOOK, WHOLE_RUN = 64, 20_000
+FIRST_LOOK = 64
 PARSE_ROWS = 2_048  # rows per parse of the columnar parser: larger ones fall out of the cache
 MAX_TYPE_NAME = 1_000
 
@@ -84,18 +84,16 @@ class JsonReader:
     def sort(self, messages: Messages, types: Sequence[str] | None) -> Sorted:
         values = messages.listed()
         found = Sorted()
-        parts: list[tuple[int, np.ndarray]] = []
-        start, step = 0, FIRST_LOOK
-        while start < len(values):  # look at a few first: what they teach keeps the rest fast
-            part = slice(start, start + step)
-            codes = self._codes(messages.values.slice(start, step), values[part], types[part] if types else None)
+        parts: list[np.ndarray] = []
+        for start, end in growing(len(values), FIRST_LOOK):
+            part = slice(start, end)
+            codes = self._codes(messages.values[part], values[part], types[part] if types else None)
             for at in np.flatnonzero(codes == DOUBT):
                 place = start + int(at)
                 codes[at] = self._settle(place, values[place], types[place] if types else None, found)
-            parts.append((start, codes))
+            parts.append(codes)
             self._classifier.refresh()
-            start, step = start + step, min(step * 8, WHOLE_RUN)
-        self._collect(np.concatenate([codes for _, codes in parts]) if parts else np.empty(0, np.int32), found)
+        self._collect(np.concatenate(parts) if parts else np.empty(0, np.int32), found)
         return found
 
     def _codes(self, column: pa.BinaryArray, values: list[bytes], types: Sequence[str] | None) -> np.ndarray:

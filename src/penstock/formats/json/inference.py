@@ -7,10 +7,10 @@ from typing import Any
 
 from penstock.contracts import Shapes
 from penstock.formats.json.decoders import Decode, inference_decoder
-from penstock.new_columns import TOO_WIDE, bearable
-from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type, merge
-from penstock.values.fit import Waits, fit
-from penstock.values.plain import Refusal, infer
+from penstock.new_columns import TOO_WIDE, bearable, merged
+from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type
+from penstock.values.fit import lacking
+from penstock.values.plain import Refusal
 
 
 class Inference:
@@ -30,11 +30,11 @@ class Inference:
             try:
                 decode(value)
             except Exception:
-                news, misses = _merged(news, self._lacking(type, value)), misses + 1
+                news, misses = merged(news, self._lacking(type, value)), misses + 1
                 if misses >= patience:
-                    seen, news = _merged(seen, news), Struct()
+                    seen, news = merged(seen, news), Struct()
                     decode, misses, patience = self._nothing_new(type, seen), 0, min(patience * 2, 256)
-        self._seen[type] = seen = _merged(seen, news)
+        self._seen[type] = seen = merged(seen, news)
         return seen
 
     def _nothing_new(self, type: str, seen: Schema) -> Decode:
@@ -45,21 +45,9 @@ class Inference:
         shape, limit = self._shapes.types.get(type), self._shapes.max_columns
         table = shape.schema if shape else Struct()
         try:
-            message = self._parse(value)
-            if shape is None:
-                return bearable(infer(message), table, limit)
-            fit(message, shape)
-        except Waits as lacks:
-            return bearable(lacks.columns, table, limit)
+            return bearable(lacking(self._parse(value), shape), table, limit)
         except Refusal:
-            pass  # it will be a dead letter
-        return NOTHING
-
-
-def _merged(seen: Schema, found: Type) -> Schema:
-    both = merge(seen, found)
-    assert isinstance(both, Struct)
-    return both
+            return NOTHING  # it will be a dead letter
 
 
 def _together(table: Schema, seen: Schema) -> Schema:
