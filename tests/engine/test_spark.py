@@ -12,13 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
-from penstock import Until, load, run
-from penstock.engine.session import jvm_pid, open_context
-from penstock.engine.spark import SparkEngine
-from penstock.errors import PenstockError
-from penstock.pipeline import Spark
+from penstock.engine.session import jvm_pid
 from tests.support.lake import count
 from tests.support.pipelines import write_pipeline
 from tests.support.process import Process, eventually
@@ -63,23 +59,37 @@ def _group(leader: int) -> set[int]:
     return found
 
 
-def test_session_that_exists_is_used_as_it_is_and_left_running(
-    topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # as who starts a session of their own must do
-    session = SparkSession.builder.master("local[1]").appName("mine").config("spark.ui.enabled", "false").getOrCreate()
-    try:
-        settings = dict(session.sparkContext.getConf().getAll())
-        topic = topics.create()
-        topics.produce(topic, [json.dumps({"type": "event", "n": n}).encode() for n in range(10)])
+def _alone(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Python that has a Spark to itself: a process has one context, and here the tests share theirs."""
+    line = [sys.executable, "-c", script, *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
 
-        run(load(write_pipeline(tmp_path, topics.servers, topic)), until=Until(caught_up=True), spark=session)
 
-        assert count(tmp_path / "lake" / "event") == 10
-        assert dict(session.sparkContext.getConf().getAll()) == settings
-        assert session.range(3).count() == 3
-    finally:
-        session.stop()
+OWN_SESSION = """
+import os, sys
+from pyspark.sql import SparkSession
+from penstock import Until, load, run
+
+os.environ["PYSPARK_PYTHON"] = sys.executable  # as who starts a session of their own must do
+session = SparkSession.builder.master("local[1]").appName("mine").config("spark.ui.enabled", "false").getOrCreate()
+settings = dict(session.sparkContext.getConf().getAll())
+
+run(load(sys.argv[1]), until=Until(caught_up=True), spark=session)
+
+assert dict(session.sparkContext.getConf().getAll()) == settings
+print(session.range(3).count(), "from", settings["spark.app.name"])
+session.stop()
+"""
+
+
+def test_session_that_exists_is_used_as_it_is_and_left_running(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create()
+    topics.produce(topic, [json.dumps({"type": "event", "n": n}).encode() for n in range(10)])
+
+    ended = _alone(OWN_SESSION, write_pipeline(tmp_path, topics.servers, topic))
+
+    assert (ended.returncode, ended.stdout) == (0, "3 from mine\n"), ended.stderr
+    assert count(tmp_path / "lake" / "event") == 10
 
 
 def test_everything_listens_on_loopback_only(topics: Topics, tmp_path: Path) -> None:
@@ -113,23 +123,32 @@ def test_jvm_that_dies_is_noticed_within_seconds(topics: Topics, tmp_path: Path)
     assert time.monotonic() - died < 5
 
 
+NOWHERE = """
+from penstock.engine.session import open_context
+from penstock.errors import PenstockError
+from penstock.pipeline import Spark
+
+try:
+    open_context("test", Spark(master="nowhere://x"))
+except PenstockError as refused:
+    print(refused.code, refused, sep="\\n")
+"""
+
+
 def test_master_that_makes_no_sense_is_told_in_a_sentence() -> None:
-    engine = SparkEngine(lambda: open_context("test", Spark(master="nowhere://x")))
+    ended = _alone(NOWHERE)
 
-    with pytest.raises(PenstockError, match=r"nowhere://x.*\n.*--master") as refused:
-        _ = engine.cores
+    code, said, advice = ended.stdout.splitlines()
+    assert code == "engine.no-spark"
+    assert "did not start with master nowhere://x" in said
+    assert "--master" in advice
 
-    assert refused.value.code == "engine.no-spark"
 
+def test_process_of_the_jvm_is_known_where_we_started_it(spark: SparkContext) -> None:
+    pid = jvm_pid(spark)
 
-def test_process_of_the_jvm_is_known_only_where_we_started_it() -> None:
-    context = open_context("test", Spark(master="local[1]"))
-    try:
-        pid = jvm_pid(context)
-        assert pid is not None
-        assert Path(f"/proc/{pid}/comm").read_text() == "java\n"
-    finally:
-        context.stop()
+    assert pid is not None
+    assert Path(f"/proc/{pid}/comm").read_text() == "java\n"
 
 
 CLOSING = """
@@ -160,7 +179,7 @@ for _ in range(4):
 
 
 def test_tasks_that_are_cancelled_when_spark_stops_end_without_a_word() -> None:
-    ended = subprocess.run([sys.executable, "-c", CLOSING], capture_output=True, text=True, timeout=120, check=True)
+    ended = _alone(CLOSING)
 
     assert ended.stdout == "ended\n" * 4
     assert ended.stderr == ""
