@@ -16,7 +16,8 @@ from penstock.engine.session import open_context
 from penstock.formats.json import JsonFormat
 from penstock.loop import Until
 from penstock.observe import BatchReport, Silence
-from penstock.pipeline import Batch, FieldRoute, Pipeline, Route, Spark, Tables
+from penstock.pipeline import Batch, Pipeline, Spark, Tables
+from penstock.route import FieldRoute, Route
 from penstock.running import run
 from penstock.sources.kafka import KafkaSource
 

@@ -12,18 +12,8 @@ from pydantic import ValidationError
 from penstock.contracts import Shapes
 from penstock.formats.json import JsonFormat
 from penstock.messages import Details, Messages
-from penstock.pipeline import (
-    MAX_PATTERN,
-    Batch,
-    DeadLetters,
-    FieldRoute,
-    HeaderRoute,
-    LedgerSpec,
-    Pipeline,
-    Route,
-    Tables,
-    TableSpec,
-)
+from penstock.pipeline import Batch, DeadLetters, LedgerSpec, Pipeline, Tables, TableSpec
+from penstock.route import MAX_PATTERN, FieldRoute, HeaderRoute, Route
 from penstock.schema import columns
 
 

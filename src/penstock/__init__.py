@@ -13,20 +13,8 @@ if TYPE_CHECKING:
     from penstock.formats.json import JsonFormat
     from penstock.loop import Until
     from penstock.operate.audit import audit
-    from penstock.pipeline import (
-        Batch,
-        ConstantRoute,
-        DeadLetters,
-        FieldRoute,
-        HeaderRoute,
-        LedgerSpec,
-        Metrics,
-        Pipeline,
-        Route,
-        Spark,
-        Tables,
-        TableSpec,
-    )
+    from penstock.pipeline import Batch, DeadLetters, LedgerSpec, Metrics, Pipeline, Spark, Tables, TableSpec
+    from penstock.route import ConstantRoute, FieldRoute, HeaderRoute, Route
     from penstock.running import run
     from penstock.sources.kafka import KafkaSource
 
@@ -55,9 +43,13 @@ __all__ = [
 
 # Imported when used: the command line answers before any of it is loaded.
 _HOMES = {
+    "ConstantRoute": "penstock.route",
+    "FieldRoute": "penstock.route",
+    "HeaderRoute": "penstock.route",
     "JsonFormat": "penstock.formats.json",
     "KafkaSource": "penstock.sources.kafka",
     "PenstockError": "penstock.errors",
+    "Route": "penstock.route",
     "Until": "penstock.loop",
     "audit": "penstock.operate.audit",
     "load": "penstock.config.load",

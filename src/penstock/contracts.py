@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as having
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
-import pyarrow as pa
 
-from penstock.messages import RESCUED, Messages, Sorted
+from penstock.messages import RESCUED, Columns, Messages, Sorted
 from penstock.schema import JSON, Field, Schema, Struct
 
 Positions = Mapping[str, int]
@@ -109,12 +108,21 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Home:
+    """The app's own area, where a format may keep what it will need again; and how to reach it."""
+
+    location: str
+    options: Mapping[str, str] = having(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class Shapes:
     """Everything a reader needs to tell what a message is.
 
-    `field` is the dotted path to the type inside the value, or None where the type is known
-    before the value is read. `refused` are types that may not have a table, with code and text;
-    `room` is how many more types may get one; `max_columns` is how many columns a table may get from messages.
+    `field` is the dotted path to the type inside the value; `part` says which part of a message's schema names
+    the type. Both are None where the type is known before the value is read. `refused` are types that may not
+    have a table, with code and text; `room` is how many more types may get one; `max_columns` is how many columns
+    a table may get from messages.
     """
 
     types: Mapping[str, Shape]
@@ -123,6 +131,13 @@ class Shapes:
     refused: Mapping[str, tuple[str, str]] = having(default_factory=dict)
     room: int = 500
     max_columns: int = 1_000
+    part: Literal["record", "subject", "schema"] | None = None
+    home: Home | None = None
+
+    @property
+    def tells_types(self) -> bool:
+        """Does the value, or its schema, name the type?"""
+        return self.field is not None or self.part is not None
 
 
 class Reader(Protocol):
@@ -133,16 +148,16 @@ class Reader(Protocol):
         already. Never raises for data: bad messages are rejects."""
         ...
 
-    def columns(self, type: str, values: pa.BinaryArray) -> pa.RecordBatch | None:
-        """The columns of messages that `sort` called clean; None to decline, and then the
-        messages go one by one through `rows`."""
+    def columns(self, type: str, messages: Messages) -> Columns:
+        """The columns of messages that `sort` called clean. Those that it declines go one by one, through `plain`."""
         ...
 
-    def rows(self, type: str, values: pa.BinaryArray) -> Sorted:
-        """The same messages, one at a time: rows and rejects, nothing else."""
+    def plain(self, messages: Messages, at: int) -> dict[str, Any]:
+        """One message as plain values (see `values.plain`): the reference path, which says what is right.
+        Raises `Refusal`."""
         ...
 
-    def infer(self, type: str, values: pa.BinaryArray) -> Schema:
+    def infer(self, type: str, messages: Messages) -> Schema:
         """The columns that messages of this type have, as far as this reader has seen them:
         these ones and those of earlier calls. Pass what each message has through `new_columns.bearable`:
         one that alone is too wide for its table must not cost the others theirs."""
@@ -154,11 +169,6 @@ class Format(Protocol):
 
     def reader(self, shapes: Shapes) -> Reader:
         """A reader for these shapes (on a worker)."""
-        ...
-
-    def plain(self, value: bytes) -> dict[str, Any]:
-        """One message as plain values (see `values.plain`), for whoever changes messages before they
-        become rows. Raises `Refusal`."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -151,8 +151,18 @@ class Columns:
     """Rows of clean messages, made all at once, and which messages are not among them: those are decided
     one by one."""
 
-    rows: pa.RecordBatch | None  # None: all of them are
+    rows: pa.RecordBatch | None  # None: there are none
     declined: npt.NDArray[np.bool_]
+
+    @staticmethod
+    def none_of(messages: Sized) -> Columns:
+        """All of them are declined."""
+        return Columns(None, np.full(len(messages), True))
+
+    @staticmethod
+    def all_of(rows: pa.RecordBatch) -> Columns:
+        """None of them is."""
+        return Columns(rows, np.full(rows.num_rows, False))
 
 
 @dataclass

@@ -5,41 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 import re2
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, SecretStr, model_validator
 
+from penstock.declared import Declared
 from penstock.errors import shown
 from penstock.messages import DEAD_LETTERS
 from penstock.quantities import Duration, Size
+from penstock.route import Route
 from penstock.schema import Schema, columns
 from penstock.transforms.rules import MAX_RULES, rule
 
 Evolve = Literal["add", "freeze", "rescue", "ignore"]
-MAX_PATTERN = 1_000
-
-
-class Declared(BaseModel):
-    """A frozen value that refuses what it does not know, and never shows what it was given."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, use_attribute_docstrings=True
-    )
-
-
-def _pattern(text: str) -> str:
-    if len(text) > MAX_PATTERN:
-        raise ValueError(f"is longer than {MAX_PATTERN} characters")
-    try:
-        re2.compile(text, _quiet())
-    except re2.error as cause:
-        why = bytes(cause.args[0]).decode("utf-8", "replace")  # it comes as bytes
-        raise ValueError(f"is not an RE2 pattern, such as ^(orders|returns)$: {shown(why)}") from None
-    return text
-
-
-def _quiet() -> re2.Options:
-    options = re2.Options()
-    options.log_errors = False
-    return options
 
 
 def _address(text: str) -> str:
@@ -92,40 +68,6 @@ def _letter_transforms(given: dict[str, str]) -> dict[str, str]:
 
 Transforms = Annotated[dict[str, str], AfterValidator(_transforms)]
 """Dotted path → expression, in the order in which they are applied."""
-
-
-class FieldRoute(Declared):
-    """The type is a field of the value; dots reach into objects."""
-
-    field: str = Field(min_length=1)
-    """The name of the field, or a dotted path to it."""
-
-
-class HeaderRoute(Declared):
-    """The type is the value of a message header."""
-
-    header: str = Field(min_length=1)
-    """The name of the header. Of several headers with this name the last one counts."""
-
-
-class ConstantRoute(Declared):
-    """Every message has the same type, whatever it holds."""
-
-    constant: str = Field(min_length=1)
-    """The name of the type."""
-
-
-class Route(Declared):
-    """What gives a message its type, and which types are wanted at all."""
-
-    by: Literal["topic", "key"] | FieldRoute | HeaderRoute | ConstantRoute = "topic"
-    """What names the type: the topic, the message key, a field of the value, a header, or a name for all."""
-    allow: Annotated[str, AfterValidator(_pattern)] | None = None
-    """An RE2 pattern, searched for in the type's name. Types without a match are counted as filtered."""
-
-    @property
-    def field(self) -> str | None:
-        return self.by.field if isinstance(self.by, FieldRoute) else None
 
 
 class TableSpec(Declared):

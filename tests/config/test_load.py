@@ -11,7 +11,8 @@ import pytest
 from penstock.config.load import fingerprint, load
 from penstock.errors import ConfigError
 from penstock.formats.json import JsonFormat
-from penstock.pipeline import Batch, FieldRoute, Pipeline, TableSpec
+from penstock.pipeline import Batch, Pipeline, TableSpec
+from penstock.route import FieldRoute
 from penstock.sources.kafka import KafkaSource
 
 EXAMPLE = """\

@@ -13,7 +13,7 @@ from penstock.sources.kafka import KafkaSource
 from penstock.tables.delta import DeltaTable
 
 PLUGIN = """
-from penstock.pipeline import Declared
+from penstock.declared import Declared
 
 class PondSource(Declared):
     depth: int = 1

@@ -20,6 +20,8 @@ from penstock.contracts import Format, Reader, Shape, Shapes
 from penstock.formats.json import JsonFormat
 from penstock.messages import Details, Messages, Sorted
 from penstock.schema import Struct, columns, extended, written
+from penstock.values.fit import fit
+from penstock.values.plain import Refusal
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,8 @@ def _run(values: Sequence[bytes]) -> Messages:
     return Messages("topic", "0", np.arange(len(values)), pa.array(values, pa.binary()), lambda _: nothing)
 
 
-def _binary(written_as: Written, messages: Sequence[Mapping[str, Any]]) -> pa.BinaryArray:
-    return pa.array([written_as.write(message) for message in messages], pa.binary())
+def _messages(written_as: Written, messages: Sequence[Mapping[str, Any]]) -> Messages:
+    return _run([written_as.write(message) for message in messages])
 
 
 def _places(found: Sorted) -> Counter[int]:
@@ -90,14 +92,10 @@ def _places(found: Sorted) -> Counter[int]:
     return at
 
 
-def _one_by_one(reader: Reader, type: str, values: pa.BinaryArray, shape: Shape) -> list[dict[str, Any]]:
+def _one_by_one(reader: Reader, messages: Messages, shape: Shape) -> list[dict[str, Any]]:
     """Rows of the reference path, as a table would hold them; nothing may be rejected."""
-    found = reader.rows(type, values)
-    assert found.rejects == []
-    assert [row.at for row in found.rows[type]] == list(range(len(values)))
-    made: list[dict[str, Any]] = pa.RecordBatch.from_pylist(
-        [row.values for row in found.rows[type]], arrow_schema(shape.schema)
-    ).to_pylist()
+    rows = [fit(reader.plain(messages, at), shape) for at in range(len(messages))]
+    made: list[dict[str, Any]] = pa.RecordBatch.from_pylist(rows, arrow_schema(shape.columns)).to_pylist()
     return made
 
 
@@ -155,20 +153,22 @@ def test_nothing_is_sorted_into_nothing(written_as: Written) -> None:
 @pytest.mark.parametrize("type", ["order", "page"])
 def test_columns_and_rows_agree(written_as: Written, type: str) -> None:
     fitting = [message for message in [*FITTING, PAGE] * 20 if message["type"] == type]
-    values = _binary(written_as, fitting)
+    messages = _messages(written_as, fitting)
     reader, shape = written_as.format.reader(SHAPES), SHAPES.types[type]
 
-    made = reader.columns(type, values)
+    made = reader.columns(type, messages)
 
-    assert (made is not None) == written_as.is_columnar
-    assert made is None or made.schema == arrow_schema(shape.schema)
-    assert made is None or made.to_pylist() == _one_by_one(reader, type, values, shape)
+    assert made.declined.tolist() == [not written_as.is_columnar] * len(messages)
+    if made.rows is None:
+        return
+    whole = [row | dict.fromkeys(arrow_schema(shape.columns).names, None) | row for row in made.rows.to_pylist()]
+    assert whole == _one_by_one(reader, messages, shape)
 
 
-def test_rows_hold_what_the_messages_said(written_as: Written) -> None:
-    values = _binary(written_as, FITTING)
+def test_plain_messages_hold_what_they_said(written_as: Written) -> None:
+    messages = _messages(written_as, FITTING)
 
-    rows = _one_by_one(written_as.format.reader(SHAPES), "order", values, SHAPES.types["order"])
+    rows = _one_by_one(written_as.format.reader(SHAPES), messages, SHAPES.types["order"])
 
     assert rows[0] == ORDER
     assert [row["n"] for row in rows] == [1, None, None, None]
@@ -176,13 +176,13 @@ def test_rows_hold_what_the_messages_said(written_as: Written) -> None:
     assert rows[3]["who"] == {"name": None, "age": 1}
 
 
-def test_rows_of_bad_messages_are_rejects_beside_the_good_ones(written_as: Written) -> None:
-    values = pa.array([written_as.write(ORDER), written_as.broken[1], written_as.write(KINDS[6])], pa.binary())
+def test_bad_messages_are_refused_one_by_one(written_as: Written) -> None:
+    messages = _run(written_as.broken)
 
-    found = written_as.format.reader(SHAPES).rows("order", values)
-
-    assert [row.at for row in found.rows["order"]] == [0]
-    assert [reject.at for reject in found.rejects] == [1, 2]
+    for at in range(len(messages)):
+        with pytest.raises(Refusal) as refused:
+            written_as.format.reader(SHAPES).plain(messages, at)
+        assert refused.value.stage == "parse"
 
 
 # --- columns that are not there yet --------------------------------------------------------------
@@ -191,15 +191,15 @@ def test_rows_of_bad_messages_are_rejects_beside_the_good_ones(written_as: Writt
 def test_nothing_seen_means_no_columns(written_as: Written) -> None:
     reader = written_as.format.reader(SHAPES)
 
-    assert reader.infer("never seen", _binary(written_as, [])) == Struct()
-    assert reader.infer("order", _binary(written_as, [])) == Struct()
+    assert reader.infer("never seen", _messages(written_as, [])) == Struct()
+    assert reader.infer("order", _messages(written_as, [])) == Struct()
 
 
 def test_columns_of_a_new_type_are_those_of_all_its_messages_so_far(written_as: Written) -> None:
     reader = written_as.format.reader(SHAPES)
 
-    first = reader.infer("never seen", _binary(written_as, [{"n": 1}, {"who": {"name": "ada"}}]))
-    second = reader.infer("never seen", _binary(written_as, [{"who": {"age": 1}, "tags": ["a"]}]))
+    first = reader.infer("never seen", _messages(written_as, [{"n": 1}, {"who": {"name": "ada"}}]))
+    second = reader.infer("never seen", _messages(written_as, [{"who": {"age": 1}, "tags": ["a"]}]))
 
     assert written(first) == {"n": "long", "who": "struct<name: string>"}
     assert written(second) == {"n": "long", "tags": "array<string>", "who": "struct<age: long, name: string>"}
@@ -211,7 +211,7 @@ def test_known_type_is_seen_to_lack_only_what_it_lacks(written_as: Written) -> N
         {"type": "order", "who": {"name": "ada", "city": "Turin"}},
     ]
 
-    seen = written_as.format.reader(SHAPES).infer("order", _binary(written_as, messages))
+    seen = written_as.format.reader(SHAPES).infer("order", _messages(written_as, messages))
 
     assert written(seen) == {"new": "double", "who": "struct<city: string>"}
 
@@ -219,7 +219,7 @@ def test_known_type_is_seen_to_lack_only_what_it_lacks(written_as: Written) -> N
 def test_messages_wait_no_more_once_their_columns_are_there(written_as: Written) -> None:
     waiting = [message for message in KINDS if "new" in message or "city" in message.get("who", {})] * 40
     values = [written_as.write(message) for message in waiting]
-    seen = written_as.format.reader(SHAPES).infer("order", pa.array(values, pa.binary()))
+    seen = written_as.format.reader(SHAPES).infer("order", _run(values))
     order = SHAPES.types["order"]
     grown = replace(SHAPES, types={"order": replace(order, schema=extended(order.schema, seen))})
 

@@ -16,7 +16,7 @@ from penstock.landing.files import Files
 from penstock.landing.land import land
 from penstock.landing.recipe import Landed, Piece, Recipe, Target
 from penstock.messages import DEAD_LETTERS, SOURCE_COLUMNS
-from penstock.pipeline import FieldRoute
+from penstock.route import FieldRoute
 from penstock.schema import columns
 from penstock.tables.delta import DeltaTable
 from penstock.testing import MemorySource

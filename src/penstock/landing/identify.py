@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.messages import Messages, Reject
-from penstock.pipeline import ConstantRoute, FieldRoute, HeaderRoute
+from penstock.route import SCHEMA_PARTS, ConstantRoute, FieldRoute, HeaderRoute
 
 Rejects = tuple[Messages, list[Reject]]
 
@@ -13,7 +13,7 @@ Rejects = tuple[Messages, list[Reject]]
 def identify(messages: Messages, by: object) -> tuple[Messages, list[str] | None, Rejects]:
     """The messages that have a type, their types (None: the format must look inside), and the rest."""
     nothing: Rejects = (messages, [])
-    if isinstance(by, FieldRoute):
+    if isinstance(by, FieldRoute) or by in SCHEMA_PARTS:
         return messages, None, nothing
     if by == "topic":
         return messages, [messages.source] * len(messages), nothing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,7 @@ class Inferring:
 
     def __init__(self, format: Format, shapes: Shapes, rules: Rules) -> None:
         self._format, self._shapes, self._rules = format, shapes, rules
+        self._reader: Reader = format.reader(replace(shapes, types={}))
         self._seen: dict[str, Schema] = {}
 
     def look(self, type: str, messages: Messages) -> Schema:
@@ -43,7 +45,7 @@ class Inferring:
         table = shape.schema if shape else Struct()
         for at in places:
             try:
-                message = apply(self._rules, self._format.plain(messages.value(at)), about(messages, at))
+                message = apply(self._rules, self._reader.plain(messages, at), about(messages, at))
                 found = bearable(lacking(message, shape), table, self._shapes.max_columns)
             except Refusal:
                 refused.append(at)
@@ -73,18 +75,20 @@ class Inferring:
     def _told(self, type: str, messages: Messages) -> tuple[Schema, Indices] | None:
         """What a program says of the messages, and of which of them it says nothing."""
         limit = self._shapes.max_columns
-        fresh = self._format.reader(Shapes({}, self._shapes.field, max_columns=limit))
-        given = told(fresh.infer(type, messages.values))
+        unlimited = replace(self._shapes, types={}, allow=None, refused={})
+        fresh = self._format.reader(unlimited)
+        given = told(fresh.infer(type, messages))
         nothing = Struct(), np.arange(len(messages))
         if not given.fields or leaves(given) > limit:
             return nothing
-        reader: Reader = self._format.reader(Shapes({type: Shape(given, "freeze")}, self._shapes.field))
-        clean = clean_of(reader, self._shapes.field, type, messages)
-        made = reader.columns(type, messages.only(clean).values) if len(clean) else None
-        if made is None:
+        reader: Reader = self._format.reader(replace(unlimited, types={type: Shape(given, "freeze")}))
+        clean = clean_of(reader, self._shapes, type, messages)
+        made = reader.columns(type, messages.only(clean))
+        if made.rows is None:
             return nothing
+        clean = clean[~made.declined]
         try:
-            changed, schema, declined = compiled(self._rules, given).apply(made, about_all([messages], clean))
+            changed, schema, declined = compiled(self._rules, given).apply(made.rows, about_all([messages], clean))
         except Declines:
             return None
         rows = changed.filter(pa.array(~declined))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class InputShapes:
             if schema.fields
         }
         room = self._target.room + len(self._target.types)
-        return Shapes(known, self._target.field, self._target.allow, self._target.refused, room)
+        return replace(self._target, types=known, room=room)
 
     def schema(self, type: str) -> Schema:
         return self._schemas.get(type, Struct())
@@ -102,9 +103,9 @@ class InputShapes:
         return found
 
 
-def clean_of(reader: Reader, field: str | None, type: str, messages: Messages) -> Indices:
+def clean_of(reader: Reader, shapes: Shapes, type: str, messages: Messages) -> Indices:
     """Which of these messages of one type hold just what the reader was told of it."""
-    types = None if field else [type] * len(messages)
+    types = None if shapes.tells_types else [type] * len(messages)
     return reader.sort(messages, types).clean.get(type, np.empty(0, np.int64))
 
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import pyarrow as pa
 
-from penstock.contracts import Reader
+from penstock.contracts import Reader, Shapes
 from penstock.landing.recipe import Recipe
 from penstock.landing.transforming import Transforming
-from penstock.messages import Columns, Messages, Sorted
+from penstock.messages import Columns, Messages, Reject, Row, Sorted
 from penstock.schema import Schema
 from penstock.transforms.rules import rules
+from penstock.values.fit import Waits, fit
+from penstock.values.plain import Refusal
 
 
 class Reading(Protocol):
-    """What a task asks about its messages. It is the format's `Reader`, with whole messages instead of
-    values, since a transform may ask where one came from."""
+    """What a task asks about its messages: what the format's `Reader` knows, and rows made one by one."""
 
     def sort(self, messages: Messages, types: Sequence[str] | None) -> Sorted: ...
 
@@ -35,19 +35,29 @@ class AsTheyCome:
     """Messages that are rows as the format has them."""
 
     reader: Reader
+    shapes: Shapes
 
     def sort(self, messages: Messages, types: Sequence[str] | None) -> Sorted:
         return self.reader.sort(messages, types)
 
     def columns(self, type: str, runs: Sequence[Messages]) -> Columns:
-        rows = self.reader.columns(type, pa.concat_arrays([run.values for run in runs]))
-        return Columns(rows, np.full(sum(map(len, runs)), rows is None))
+        return self.reader.columns(type, Messages.joined(runs))
 
     def rows(self, type: str, messages: Messages) -> Sorted:
-        return self.reader.rows(type, messages.values)
+        found, waiting = Sorted(rows={type: []}), []
+        for at in range(len(messages)):
+            try:
+                found.rows[type].append(Row(at, fit(self.reader.plain(messages, at), self.shapes.types[type])))
+            except Waits:
+                waiting.append(at)
+            except Refusal as why:
+                found.rejects.append(Reject(at, why.stage, why.code, why.text, type))
+        if waiting:
+            found.waiting[type] = np.array(waiting)
+        return found
 
     def infer(self, type: str, messages: Messages) -> Schema:
-        return self.reader.infer(type, messages.values)
+        return self.reader.infer(type, messages)
 
 
 def reading(recipe: Recipe) -> Reading:
@@ -55,4 +65,4 @@ def reading(recipe: Recipe) -> Reading:
     shapes = recipe.shapes()
     if recipe.transforms or recipe.coerces:
         return Transforming(recipe.format, shapes, rules(recipe.transforms, recipe.nulls))
-    return AsTheyCome(recipe.format.reader(shapes))
+    return AsTheyCome(recipe.format.reader(shapes), shapes)

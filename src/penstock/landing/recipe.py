@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from dataclasses import field as having
 from typing import Any, Literal
 
-from penstock.contracts import File, Format, Shape, Shapes, Slice, Source
+from penstock.contracts import File, Format, Home, Shape, Shapes, Slice, Source
 from penstock.protocol.entry import Counts
+from penstock.route import SCHEMA_PARTS
 from penstock.schema import Schema
 
 
@@ -46,6 +47,7 @@ class Recipe:
     now: int = 0  # microseconds: one time for all letters of a batch
     storage: Mapping[str, str] = having(default_factory=dict, repr=False)
     fsync: bool = False
+    home: Home | None = None
     held: str = ""  # where files are kept whose table's place cannot be written just now
     skips: Mapping[str, Mapping[str, int]] = having(default_factory=dict)  # table → partition → needs nothing before
 
@@ -59,7 +61,16 @@ class Recipe:
 
     def shapes(self) -> Shapes:
         types = {name: target.shape for name, target in self.targets.items()}
-        return Shapes(types, self.field, self.allow, self.refused, self.room, self.max_columns)
+        return Shapes(
+            types,
+            self.field,
+            self.allow,
+            self.refused,
+            self.room,
+            self.max_columns,
+            part=self.by if self.by in SCHEMA_PARTS else None,
+            home=self.home,
+        )
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class Transforming:
     def _settle(self, name: str, messages: Messages, at: int, found: Sorted, waiting: _Parts) -> None:
         """The reference path's answer for one message, and what it teaches."""
         try:
-            message = self._format.plain(messages.value(at))
+            message = self._reader.plain(messages, at)
             self._input.learn(name, message)
             found.rows.setdefault(name, []).append(Row(at, self._row(name, message, messages, at)))
         except Waits:
@@ -95,15 +95,14 @@ class Transforming:
     # --- rows
 
     def columns(self, type: str, runs: Sequence[Messages]) -> Columns:
-        values = pa.concat_arrays([run.values for run in runs])
-        kept = self._still_clean(type, runs)
-        made = self._reader.columns(type, values if kept.all() else values.filter(pa.array(kept)))
-        program = self._program(type)
-        if made is None or program is None:
-            return Columns(None, np.full(len(values), True))
-        where = np.flatnonzero(kept)
-        rows, declined = self._conformed(type, program, made, about_all(runs, where))
-        whole = np.full(len(values), True)
+        messages = Messages.joined(runs)
+        where, program = np.flatnonzero(self._still_clean(type, runs)), self._program(type)
+        made = self._reader.columns(type, messages.only(where))
+        if made.rows is None or program is None:
+            return Columns.none_of(messages)
+        where = where[~made.declined]
+        rows, declined = self._conformed(type, program, made.rows, about_all(runs, where))
+        whole = np.full(len(messages), True)
         whole[where] = declined
         if declined.any():
             rows = rows.filter(pa.array(~declined))
@@ -132,7 +131,7 @@ class Transforming:
         if self._input.has_changed(type):
             start = 0
             for run in runs:
-                clean = clean_of(self._reader, self._shapes.field, type, run)
+                clean = clean_of(self._reader, self._shapes, type, run)
                 kept[start : start + len(run)] = np.isin(np.arange(len(run)), clean)
                 start += len(run)
         return kept

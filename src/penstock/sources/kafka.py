@@ -24,9 +24,9 @@ from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
 from pydantic import Field
 
 from penstock.contracts import Bound, Identity, Positions, ShortRead, Slice
+from penstock.declared import Declared
 from penstock.errors import broker_away, topic_missing
 from penstock.messages import NEVER, Details, Messages, Times
-from penstock.pipeline import Declared
 from penstock.sources.kafka_group import Group
 from penstock.sources.kafka_settings import OURS, QUICK, Servers, Settings
 from penstock.sources.kafka_start import Start

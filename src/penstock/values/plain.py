@@ -137,3 +137,15 @@ def names(value: dict[str, Any], path: str) -> list[str]:
             )
         seen[name.lower()] = name
     return list(seen.values())
+
+
+def type_at(value: dict[str, Any], path: str) -> str:
+    """The type that a message names at a dotted path, or a `Refusal`."""
+    found: Any = value
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    if found is None:
+        raise Refusal("identify", "type.missing", f"there is no '{path}' in the message, which gives it its type")
+    if isinstance(found, Number) or not isinstance(found, str):
+        raise Refusal("identify", "type.not-text", f"'{path}', which gives the message its type, is {kind_of(found)}")
+    return found

@@ -12,11 +12,12 @@ import re2
 
 from penstock.arrow import arrow_schema
 from penstock.contracts import Reader, Shapes
-from penstock.formats.json.reference import parse, type_at
+from penstock.formats.json.reference import parse
+from penstock.landing.reading import AsTheyCome
 from penstock.messages import Details, Messages, Reject
 from penstock.schema import Array, Struct, Type
 from penstock.values.fit import Waits, fit
-from penstock.values.plain import Refusal, infer
+from penstock.values.plain import Refusal, infer, type_at
 
 MAX_BYTES = 8 * 2**20
 Change = Callable[[dict[str, Any]], dict[str, Any]]
@@ -89,7 +90,7 @@ def found(reader: Reader, values: Sequence[bytes], types: Sequence[str] | None, 
 
 def _landed(reader: Reader, name: str, messages: Messages, shapes: Shapes) -> list[Fate]:
     """Clean messages as columns, or one by one where the reader declines to make columns of them."""
-    made = reader.columns(name, messages.values)
+    made = reader.columns(name, messages).rows
     shape = shapes.types[name]
     if made is not None:
         assert made.schema == arrow_schema(shape.schema)
@@ -97,7 +98,7 @@ def _landed(reader: Reader, name: str, messages: Messages, shapes: Shapes) -> li
         if shape.evolve == "rescue":
             full = made.append_column("_rescued", pa.nulls(made.num_rows, pa.string()))
         return [Fate("row", name, repr([row])) for row in full.to_pylist()]
-    one_by_one = reader.rows(name, messages.values)
+    one_by_one = AsTheyCome(reader, shapes).rows(name, messages)
     fates = {row.at: row_fate(name, row.values, shapes) for row in one_by_one.rows[name]}
     fates |= {reject.at: reject_fate(reject) for reject in one_by_one.rejects}
     return [fates[at] for at in range(len(messages))]

@@ -6,15 +6,16 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
 from penstock.contracts import Shape, Shapes
 from penstock.formats.json import JsonFormat
 from penstock.formats.json import format as json_format
-from penstock.messages import Sorted
+from penstock.messages import Messages, Sorted
 from penstock.schema import columns
+from penstock.values.fit import fit
+from penstock.values.plain import Refusal
 from tests.formats.json.oracle import run
 
 A = {"type": "string", "x": "long"}
@@ -32,8 +33,8 @@ def codes(found: Sorted) -> list[str]:
     return [reject.code for reject in found.rejects]
 
 
-def binary(*values: bytes) -> pa.BinaryArray:
-    return pa.array(values, pa.binary())
+def run_of(*values: bytes) -> Messages:
+    return run(values)
 
 
 # --- what is each message? -----------------------------------------------------------------------
@@ -149,18 +150,18 @@ def test_nothing_is_sorted_into_nothing() -> None:
 def test_columns_hold_the_values_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_format, "PARSE_ROWS", 3)
     values = [b'{"x":%d,"type":"a"}' % at for at in range(10)] + [b'{"type":\n"a"}']
-    found = JsonFormat().reader(shapes()).columns("a", binary(*values))
+    found = JsonFormat().reader(shapes()).columns("a", run_of(*values)).rows
     assert found is not None
     assert found.to_pylist() == [{"type": "a", "x": at} for at in [*range(10), None]]
 
 
 def test_columns_are_declined_if_there_are_more_documents_than_messages() -> None:
-    assert JsonFormat().reader(shapes()).columns("a", binary(b'{"x":1}{"x":2}')) is None
+    assert JsonFormat().reader(shapes()).columns("a", run_of(b'{"x":1}{"x":2}')).rows is None
 
 
 @pytest.mark.parametrize("value", [b"{", b'{"x":"x"}', b"[]", b"\xff"])
 def test_columns_are_declined_if_the_columnar_parser_dislikes_anything(value: bytes) -> None:
-    assert JsonFormat().reader(shapes()).columns("a", binary(b'{"x":1}', value)) is None
+    assert JsonFormat().reader(shapes()).columns("a", run_of(b'{"x":1}', value)).rows is None
 
 
 @pytest.mark.parametrize(
@@ -175,9 +176,11 @@ def test_columns_are_declined_if_a_moment_lies_outside_of_all_years(kind: str, v
     reader = JsonFormat().reader(Shapes({"a": Shape(columns({"x": kind}))}))
     last = f'{{"x":{value.replace("?", "9999-12-31T23:59:59.999999Z")}}}'.encode()
     beyond = f'{{"x":{value.replace("?", "9999-12-31T23:59:59-00:01")}}}'.encode()
-    assert reader.columns("a", binary(last, b"{}", b'{"x":null}')) is not None
-    assert reader.columns("a", binary(last, beyond)) is None
-    assert [reject.code for reject in reader.rows("a", binary(last, beyond)).rejects] == ["value.misfit"]
+    assert reader.columns("a", run_of(last, b"{}", b'{"x":null}')).rows is not None
+    assert reader.columns("a", run_of(last, beyond)).rows is None
+    with pytest.raises(Refusal) as refused:
+        fit(reader.plain(run_of(last, beyond), 1), Shape(columns({"x": kind})))
+    assert refused.value.code == "value.misfit"
 
 
 def test_escaped_characters_of_every_plane_are_the_same_on_both_paths() -> None:
@@ -186,22 +189,18 @@ def test_escaped_characters_of_every_plane_are_the_same_on_both_paths() -> None:
     given = Shapes({"a": Shape(columns(A))})
     reader = JsonFormat().reader(given)
     found = reader.sort(run(values), ["a"] * len(values))
-    columnar = reader.columns("a", binary(*(values[at] for at in found.clean["a"])))
+    columnar = reader.columns("a", run_of(*(values[at] for at in found.clean["a"]))).rows
     assert columnar is not None
     by_place = dict(zip(found.clean["a"].tolist(), columnar.column("type").to_pylist(), strict=True))
     by_place |= {row.at: row.values["type"] for row in found.rows["a"]}
     assert [by_place[at] for at in range(17)] == letters
 
 
-def test_rows_are_made_one_by_one_and_rejects_beside_them() -> None:
-    found = JsonFormat().reader(shapes()).rows("a", binary(b'{"x":1}', b'{"x":"1"}', b'{"y":1}', b'{"x":2}'))
-    assert [(row.at, row.values["x"]) for row in found.rows["a"]] == [(0, 1), (3, 2)]
-    assert [(reject.at, reject.code) for reject in found.rejects] == [(1, "value.misfit"), (2, "schema.unsettled")]
-
-
 def test_times_are_the_same_moments_in_columns() -> None:
     reader = JsonFormat().reader(Shapes({"a": Shape(columns({"x": "timestamp"}))}))
-    found = reader.columns("a", binary(b'{"x":"1969-12-31T23:59:59.9999999Z"}', b'{"x":"2024-01-01t00:00:00.5+0530"}'))
+    found = reader.columns(
+        "a", run_of(b'{"x":"1969-12-31T23:59:59.9999999Z"}', b'{"x":"2024-01-01t00:00:00.5+0530"}')
+    ).rows
     assert found is not None
     assert [row["x"].astimezone(UTC) for row in found.to_pylist()] == [
         datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),

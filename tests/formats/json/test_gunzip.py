@@ -66,6 +66,6 @@ def test_messages_keep_their_places() -> None:
     assert [reject.at for reject in found.rejects] == [0, 4]
     assert [*found.clean["t"], *(row.at for row in found.rows.get("t", []))] == [1, 3, 5]
     assert list(found.waiting["t"]) == [2]
-    made = reader.columns("t", pa.array(good, pa.binary()))
+    made = reader.columns("t", _messages(*good)).rows
     assert made is not None
     assert made.to_pylist() == [{"a": 0}, {"a": 1}, {"a": 2}]

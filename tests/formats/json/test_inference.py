@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import reduce
 from random import Random
 
-import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +16,7 @@ from penstock.schema import parse as kind
 from penstock.values.fit import Waits, fit
 from penstock.values.plain import Refusal, infer
 from tests.formats.json.generated import bounded, damaged, schema
-from tests.formats.json.oracle import MAX_BYTES, Fate, expected, found
+from tests.formats.json.oracle import MAX_BYTES, Fate, expected, found, run
 from tests.formats.json.texts import chance, fields, object_of
 
 RANDOMS = st.randoms(use_true_random=True)
@@ -60,8 +59,8 @@ def test_what_is_inferred_of_messages_is_what_each_of_them_shows_whatever_their_
     for _ in range(2):
         r.shuffle(values)
         reader, cut = JsonFormat().reader(NEW), r.randrange(len(values))
-        reader.infer("new", pa.array(values[:cut], pa.binary()))
-        assert reader.infer("new", pa.array(values[cut:], pa.binary())) == wanted
+        reader.infer("new", run(values[:cut]))
+        assert reader.infer("new", run(values[cut:])) == wanted
 
 
 @bounded(100)
@@ -71,7 +70,7 @@ def test_of_a_known_type_only_the_columns_are_inferred_that_its_table_lacks(r: R
     shape = Shape(settled(together(values[:1])) if chance(r, 2) else schema(r, slow=chance(r, 4)), "add")
     r.shuffle(values)
     reader = JsonFormat().reader(Shapes({"known": shape}))
-    assert reader.infer("known", pa.array(values, pa.binary())) == together(values, shape)
+    assert reader.infer("known", run(values)) == together(values, shape)
 
 
 def is_too_exact(fate: Fate) -> bool:
@@ -101,7 +100,7 @@ def test_every_message_that_waited_is_a_row_once_its_table_has_its_columns(r: Ra
 
 
 def inferred(*values: bytes) -> dict[str, str]:
-    return written(JsonFormat().reader(NEW).infer("new", pa.array(values, pa.binary())))
+    return written(JsonFormat().reader(NEW).infer("new", run(values)))
 
 
 def test_integers_are_long_and_fractions_make_them_double() -> None:
@@ -123,7 +122,7 @@ def test_message_that_no_table_could_hold_teaches_nothing() -> None:
 
 
 def test_what_is_nested_too_deep_for_a_column_is_json_text() -> None:
-    deep = JsonFormat().reader(NEW).infer("new", pa.array([b'{"a":' + b"[" * 60 + b"]" * 60 + b"}"], pa.binary()))
+    deep = JsonFormat().reader(NEW).infer("new", run([b'{"a":' + b"[" * 60 + b"]" * 60 + b"}"]))
     kinds: list[Type] = [deep.fields[0].type]
     while isinstance(kinds[-1], Array):
         kinds.append(kinds[-1].of)
@@ -135,7 +134,7 @@ def test_new_field_beside_an_odd_value_of_a_known_json_column_is_still_noticed()
     """What a column of JSON text holds may have keys that no column could have."""
     shapes = Shapes({"t": Shape(columns({"meta": "json", "rows": "array<struct<meta: json>>"}), "add")})
     value = b'{"meta":{"a b":1},"x":99999999999999999999}'
-    assert JsonFormat().reader(shapes).infer("t", pa.array([value], pa.binary())) == Struct()
+    assert JsonFormat().reader(shapes).infer("t", run([value])) == Struct()
     value = b'{"meta":{"a b":99999999999999999999},"rows":[{"meta":{"a b":1},"y":2},null],"x":1}'
-    seen = JsonFormat().reader(shapes).infer("t", pa.array([value], pa.binary()))
+    seen = JsonFormat().reader(shapes).infer("t", run([value]))
     assert written(seen) == {"rows": "array<struct<y: long>>", "x": "long"}

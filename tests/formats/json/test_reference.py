@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.formats.json.reference import MAX_DEPTH, parse, type_at
-from penstock.values.plain import Number, Refusal, infer, integer, kind_of, names, shown, text, under
+from penstock.formats.json.reference import MAX_DEPTH, parse
+from penstock.values.plain import Number, Refusal, infer, integer, kind_of, names, shown, text, type_at, under
 
 LARGE = 10 * 2**20
 

@@ -16,17 +16,16 @@ from pydantic import Field
 
 from penstock.arrow import arrow_schema
 from penstock.contracts import Reader, Shapes
-from penstock.formats.json import reference
+from penstock.declared import Declared
 from penstock.formats.json.classify import DOUBT, FILTERED, Classifier
-from penstock.formats.json.gunzip import Gunzip, opened
+from penstock.formats.json.gunzip import Gunzip
 from penstock.formats.json.inference import Inference
 from penstock.formats.json.reference import MAX_DEPTH, parse
-from penstock.messages import Messages, Reject, Row, Sorted, growing
-from penstock.pipeline import Declared
+from penstock.messages import Columns, Messages, Reject, Row, Sorted, growing
 from penstock.quantities import Size
 from penstock.schema import Schema
 from penstock.values.fit import FIRST_MOMENT, LAST_MOMENT, Waits, fit
-from penstock.values.plain import Refusal, infer
+from penstock.values.plain import Refusal, infer, type_at
 
 FIRST_LOOK = 64
 PARSE_ROWS = 2_048  # rows per parse of the columnar parser: larger ones fall out of the cache
@@ -54,9 +53,6 @@ class JsonFormat(Declared):
     def reader(self, shapes: Shapes) -> Reader:
         reader = JsonReader(self, shapes)
         return Gunzip(reader, self.max_bytes) if self.gzip else reader
-
-    def plain(self, value: bytes) -> dict[str, Any]:
-        return self.parsed(opened(value, self.max_bytes) if self.gzip else value)
 
     def parsed(self, text: bytes) -> dict[str, Any]:
         """The object that a text holds; compression aside."""
@@ -116,7 +112,7 @@ class JsonReader:
             if given is not None and not self._is_allowed(given):  # unwanted, whatever is in it
                 return self._unwanted(given)
             message = self._format.parsed(value)
-            name = given if given is not None else reference.type_at(message, self._shapes.field or "")
+            name = given if given is not None else type_at(message, self._shapes.field or "")
             if not self._is_allowed(name):
                 return self._unwanted(name)
             if name in self._shapes.refused:
@@ -162,36 +158,26 @@ class JsonReader:
 
     # --- rows
 
-    def columns(self, type: str, values: pa.BinaryArray) -> pa.RecordBatch | None:
-        schema = self._arrow[type]
+    def columns(self, type: str, messages: Messages) -> Columns:
+        schema, values = self._arrow[type], messages.values
         lines = pc.binary_join(pa.ListArray.from_arrays([0, len(values)], values), _NEWLINE)[0].as_buffer()
         try:
             parsed = read_json(io.BytesIO(lines), schema, batch_size=PARSE_ROWS)
             table = pa.RecordBatchReader.from_stream(parsed).read_all()
         except Exception:  # whatever it dislikes, the reference path decides
-            return None
+            return Columns.none_of(messages)
         if table.num_rows != len(values) or not all(_is_in_time(table[name]) for name in self._timed[type]):
-            return None
+            return Columns.none_of(messages)
         batches: list[pa.RecordBatch] = table.combine_chunks().to_batches()
-        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
+        return Columns.all_of(batches[0] if batches else pa.RecordBatch.from_pylist([], schema))
 
-    def rows(self, type: str, values: pa.BinaryArray) -> Sorted:
-        found = Sorted(rows={type: []})
-        for at, value in enumerate(values.to_pylist()):
-            try:
-                found.rows[type].append(Row(at, fit(self._format.parsed(value), self._shapes.types[type])))
-            except Waits:
-                found.rejects.append(
-                    Reject(at, "fit", "schema.unsettled", "the table still lacks columns of this message", type)
-                )
-            except Refusal as why:
-                found.rejects.append(Reject(at, why.stage, why.code, why.text, type))
-        return found
+    def plain(self, messages: Messages, at: int) -> dict[str, Any]:
+        return self._format.parsed(messages.value(at))
 
     # --- columns that a table does not have yet
 
-    def infer(self, type: str, values: pa.BinaryArray) -> Schema:
-        return self._inference.look(type, values.to_pylist())
+    def infer(self, type: str, messages: Messages) -> Schema:
+        return self._inference.look(type, messages.listed())
 
 
 def _is_in_time(column: pa.ChunkedArray) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.contracts import Reader
-from penstock.messages import Messages, Reject, Sorted
+from penstock.messages import Columns, Messages, Reject, Sorted
 from penstock.schema import Schema
 from penstock.values.plain import Refusal
 
@@ -52,8 +53,9 @@ class Gunzip:
             except Refusal as why:
                 rejects.append(Reject(at, why.stage, why.code, why.text, types[at] if types else None))
         places = np.array(kept, np.int64)
-        plain = replace(messages.only(places), values=pa.array(values, pa.binary()), objects=values)
-        found = self._reader.sort(plain, [types[at] for at in kept] if types else None)
+        found = self._reader.sort(
+            _holding(messages.only(places), values), [types[at] for at in kept] if types else None
+        )
         return Sorted(
             clean={name: places[found.clean[name]] for name in found.clean},
             rows={name: [replace(row, at=kept[row.at]) for row in rows] for name, rows in found.rows.items()},
@@ -62,15 +64,19 @@ class Gunzip:
             rejects=[*rejects, *(replace(reject, at=kept[reject.at]) for reject in found.rejects)],
         )
 
-    def columns(self, type: str, values: pa.BinaryArray) -> pa.RecordBatch | None:
-        return self._reader.columns(type, self._all(values))
+    def columns(self, type: str, messages: Messages) -> Columns:
+        return self._reader.columns(type, self._all(messages))
 
-    def rows(self, type: str, values: pa.BinaryArray) -> Sorted:
-        return self._reader.rows(type, self._all(values))
+    def plain(self, messages: Messages, at: int) -> dict[str, Any]:
+        return self._reader.plain(_holding(messages.cut(at, at + 1), [opened(messages.value(at), self._limit)]), 0)
 
-    def infer(self, type: str, values: pa.BinaryArray) -> Schema:
-        return self._reader.infer(type, self._all(values))
+    def infer(self, type: str, messages: Messages) -> Schema:
+        return self._reader.infer(type, self._all(messages))
 
-    def _all(self, values: pa.BinaryArray) -> pa.BinaryArray:
-        """Values that could be opened before."""
-        return pa.array([opened(value, self._limit) for value in values.to_pylist()], pa.binary())
+    def _all(self, messages: Messages) -> Messages:
+        """Messages that could be opened before."""
+        return _holding(messages, [opened(value, self._limit) for value in messages.listed()])
+
+
+def _holding(messages: Messages, values: list[bytes]) -> Messages:
+    return replace(messages, values=pa.array(values, pa.binary()), objects=values)

@@ -82,15 +82,3 @@ def _check_text(value: Any) -> None:
         for name, element in value.items():
             _check_text(name)
             _check_text(element)
-
-
-def type_at(value: dict[str, Any], path: str) -> str:
-    """The type that a message names at a dotted path, or a `Refusal`."""
-    found: Any = value
-    for name in path.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    if found is None:
-        raise Refusal("identify", "type.missing", f"there is no '{path}' in the message, which gives it its type")
-    if isinstance(found, Number) or not isinstance(found, str):
-        raise Refusal("identify", "type.not-text", f"'{path}', which gives the message its type, is {kind_of(found)}")
-    return found

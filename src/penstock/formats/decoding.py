@@ -1,0 +1,98 @@
+"""Messages that were written with a schema: what a decoder of them keeps, and how they say which schema it was."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.messages import Messages
+from penstock.schema import Schema
+from penstock.values.plain import Refusal
+
+Mask = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int64]
+
+HEADER = 5
+"""A zero and four bytes: what registries put before a message."""
+
+
+class Decoder(Protocol):
+    """Messages that were written with one schema. It is given what is left of them without framing."""
+
+    @property
+    def record(self) -> str:
+        """What the schema calls them."""
+        ...
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that they have, by their schema alone."""
+        ...
+
+    def columns(self, bodies: pa.BinaryArray) -> tuple[pa.RecordBatch, Mask]:
+        """The rows of those that are surely good, and which are not among them. Never raises for data."""
+        ...
+
+    def plain(self, body: bytes) -> dict[str, Any]:
+        """One of them as plain values: what is right. Raises `Refusal`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Framed:
+    """Messages without their framing, and what it said: the schemas they were written with, and for each
+    message which of them; or why it says nothing."""
+
+    bodies: pa.BinaryArray
+    keys: Sequence[Hashable]
+    codes: Codes  # -1: refused
+    refused: Mapping[int, Refusal] = field(default_factory=dict)
+
+
+class Framing(Protocol):
+    """How messages say which schema they were written with."""
+
+    def framed(self, messages: Messages) -> Framed: ...
+
+    def decoder(self, key: Hashable) -> Decoder:
+        """The decoder of a schema. Raises `Refusal` if there is none and will be none, `Transient` if it cannot
+        be had just now."""
+        ...
+
+    def part(self, key: Hashable, name: str, topic: str) -> str:
+        """The `record`, the `subject` or the id of the `schema`, for routing. Raises as `decoder` does."""
+        ...
+
+
+def headed(messages: Messages) -> Framed:
+    """Messages that begin with the id of their schema, as registries have it."""
+    values = messages.values
+    starts, lengths, content = _layout(values)
+    places = np.flatnonzero(lengths >= HEADER)
+    magic = np.zeros(len(values), np.bool_)
+    magic[places] = content[starts[places]] == 0
+    good = np.flatnonzero(magic)
+    ids = np.zeros(len(good), np.int64)
+    for step in range(1, HEADER):
+        ids = ids * 256 + content[starts[good] + step]
+    distinct, found = np.unique(ids, return_inverse=True)
+    codes = np.full(len(values), -1, np.int64)
+    codes[good] = found
+    text = "the value does not begin with a zero and the id of its schema, as messages of a schema registry do"
+    refused = {int(at): Refusal("parse", "schema.no-id", text) for at in np.flatnonzero(~magic)}
+    return Framed(pc.binary_slice(values, HEADER), [int(id) for id in distinct], codes, refused)
+
+
+def _layout(values: pa.BinaryArray) -> tuple[Codes, Codes, npt.NDArray[np.uint8]]:
+    """Where each value begins, how long it is, and the bytes of all of them."""
+    _, places, content = values.buffers()
+    if not len(values):
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8)
+    offsets = np.frombuffer(places, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    return offsets[:-1], np.diff(offsets), np.frombuffer(content or b"", np.uint8)
