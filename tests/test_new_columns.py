@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.merging import merge
 from penstock.new_columns import TOO_WIDE, admitted, bearable, leaves, tells_too_wide
-from penstock.schema import NOTHING, Field, Struct, columns, merge, parse, written
+from penstock.schema import NOTHING, Field, Struct, columns, parse, written
 
 
 @pytest.mark.parametrize(

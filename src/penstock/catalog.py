@@ -9,10 +9,11 @@ from penstock.contracts import File, Shape, Share, Table, TableState
 from penstock.errors import Complaint, ConfigError, TableRefused, Transient
 from penstock.landing.letter_columns import letter_schema
 from penstock.landing.recipe import Target
+from penstock.merging import extended, settled
 from penstock.messages import RESCUED, SOURCE_COLUMNS
 from penstock.new_columns import admitted, leaves, tells_too_wide
 from penstock.pipeline import Pipeline, TableSpec
-from penstock.schema import INT, JSON, LONG, STRING, Field, Scalar, Schema, Struct, Type, extended, settled
+from penstock.schema import INT, JSON, LONG, STRING, Field, Scalar, Schema, Struct, Type
 from penstock.storage import Storage, absolute, child
 from penstock.tables.names import table_name, type_name
 

@@ -164,6 +164,15 @@ class Reader(Protocol):
         ...
 
 
+@runtime_checkable
+class Told(Protocol):
+    """A reader of messages that were written with a schema."""
+
+    def told(self, messages: Messages, at: int) -> Schema:
+        """What a message holds, by its schema. Raises as `plain` does."""
+        ...
+
+
 class Format(Protocol):
     """How message bytes become rows."""
 

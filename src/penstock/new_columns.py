@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from penstock.schema import NOTHING, Array, Field, Map, Schema, Struct, Type, merge, settled
+from penstock.merging import merge, settled
+from penstock.schema import NOTHING, Array, Field, Map, Schema, Struct, Type
 
 TOO_WIDE = Struct((Field("", NOTHING),))
 """All that is told of a message that alone is too wide for its table. No key is empty, and what is never anything

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from penstock.arrow import arrow_schema
 from penstock.contracts import Format, Reader, Shape, Shapes
 from penstock.formats.json import JsonFormat
+from penstock.merging import extended
 from penstock.messages import Details, Messages, Sorted
-from penstock.schema import Struct, columns, extended, written
+from penstock.schema import Struct, columns, written
 from penstock.values.fit import fit
 from penstock.values.plain import Refusal
 

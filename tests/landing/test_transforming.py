@@ -23,8 +23,9 @@ from penstock.landing.about import about
 from penstock.landing.inferring import Inferring
 from penstock.landing.input_shapes import MAX_LESSONS
 from penstock.landing.transforming import Transforming
+from penstock.merging import settled
 from penstock.messages import Details, Messages, Sorted
-from penstock.schema import columns, settled
+from penstock.schema import columns
 from penstock.transforms.reference import apply
 from penstock.transforms.rules import Rules, rules
 from tests.formats.json.generated import Traffic, bounded, traffic

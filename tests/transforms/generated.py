@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from penstock.arrow import arrow_schema
 from penstock.contracts import Shape
-from penstock.schema import Schema, Struct, merge, settled
+from penstock.merging import merge, settled
+from penstock.schema import Schema, Struct
 from penstock.transforms.program import AboutColumns
 from penstock.transforms.reference import About
 from penstock.values.fit import fit

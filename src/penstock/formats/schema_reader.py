@@ -11,9 +11,10 @@ import re2
 
 from penstock.contracts import Shape, Shapes
 from penstock.formats.decoding import Decoder, Framed, Framing
+from penstock.merging import extended
 from penstock.messages import Columns, Indices, Messages, Reject, Sorted
 from penstock.new_columns import admitted, bearable, merged
-from penstock.schema import Array, Field, Map, Schema, Struct, Type, extended
+from penstock.schema import Array, Field, Map, Schema, Struct, Type
 from penstock.values.columns import conform
 from penstock.values.fit import lacking
 from penstock.values.plain import Refusal, type_at

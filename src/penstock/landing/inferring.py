@@ -11,9 +11,10 @@ import pyarrow as pa
 from penstock.contracts import Format, Reader, Shape, Shapes
 from penstock.landing.about import about, about_all
 from penstock.landing.input_shapes import clean_of, told
+from penstock.merging import settled
 from penstock.messages import Indices, Messages
 from penstock.new_columns import TOO_WIDE, bearable, leaves, merged
-from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type, settled
+from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type
 from penstock.transforms.expressions import Declines
 from penstock.transforms.program import compiled
 from penstock.transforms.reference import apply

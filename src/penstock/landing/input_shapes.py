@@ -8,25 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from penstock.contracts import Reader, Shape, Shapes
+from penstock.contracts import Reader, Shape, Shapes, Told
+from penstock.merging import merge
 from penstock.messages import Indices, Messages
 from penstock.new_columns import leaves, merged
-from penstock.schema import (
-    BOOLEAN,
-    DOUBLE,
-    JSON,
-    LONG,
-    NOTHING,
-    STRING,
-    Array,
-    Field,
-    Schema,
-    Struct,
-    Type,
-    merge,
-)
+from penstock.schema import BOOLEAN, DOUBLE, JSON, LONG, NOTHING, STRING, Array, Field, Schema, Struct, Type
 from penstock.values.plain import MAX_COLUMN_DEPTH, Number, integer
 
+_AS_LONG = ("byte", "short", "int")  # expressions know integers, not how many bits one has
 MAX_LESSONS, MAX_WIDTH = 200, 2_000
 """How often a type's shape may grow, and how wide. Where every message has keys of its own, learning them
 helps nobody."""
@@ -60,12 +49,11 @@ class InputShapes:
     def schema(self, type: str) -> Schema:
         return self._schemas.get(type, Struct())
 
-    def learn(self, type: str, message: Mapping[str, Any]) -> None:
-        """Take a message as an example of its type. If it has another kind of value where the others agree,
-        it is an odd one, and goes alone."""
+    def learn(self, type: str, found: Type) -> None:
+        """Take what a message holds as an example of its type. If it has another kind of value where the others
+        agree, it is an odd one, and goes alone."""
         if self._lessons.get(type, 0) >= MAX_LESSONS:
             return
-        found = shape_of(message, MAX_COLUMN_DEPTH)
         assert isinstance(found, Struct)
         if leaves(found) > MAX_WIDTH:
             return
@@ -109,11 +97,18 @@ def clean_of(reader: Reader, shapes: Shapes, type: str, messages: Messages) -> I
     return reader.sort(messages, types).clean.get(type, np.empty(0, np.int64))
 
 
+def held(reader: Reader, message: Mapping[str, Any], messages: Messages, at: int) -> Type:
+    """What one message holds: by its own schema if it has one, else by its values."""
+    return reader.told(messages, at) if isinstance(reader, Told) else shape_of(message, MAX_COLUMN_DEPTH)
+
+
 def shape_of(value: Any, levels: int) -> Type:
     """The type of a value, like `infer`; but it need not become a column, so it may have any name that can be
     printed. What no column could hold is nothing, and a message that has it there goes alone."""
     if isinstance(value, bool):
         return BOOLEAN
+    if isinstance(value, float):
+        return DOUBLE
     if isinstance(value, Number):
         whole = integer(value)
         return DOUBLE if whole is None else LONG if -(2**63) <= whole < 2**63 else NOTHING
@@ -152,7 +147,9 @@ def _told(kind: Type) -> Type:
         return told(kind)
     if isinstance(kind, Array):
         return Array(_told(kind.of))
-    return STRING if kind in (JSON, NOTHING) else kind
+    if str(kind) in _AS_LONG:
+        return LONG
+    return STRING if kind in (JSON, NOTHING) else DOUBLE if str(kind) == "float" else kind
 
 
 def _keeps(before: Type, after: Type) -> bool:

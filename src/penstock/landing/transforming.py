@@ -17,7 +17,7 @@ import pyarrow as pa
 from penstock.contracts import Format, Reader, Shapes
 from penstock.landing.about import about, about_all
 from penstock.landing.inferring import Inferring
-from penstock.landing.input_shapes import InputShapes, clean_of
+from penstock.landing.input_shapes import InputShapes, clean_of, held
 from penstock.messages import Columns, Indices, Messages, Reject, Row, Sorted, growing
 from penstock.schema import Schema
 from penstock.transforms.expressions import Declines
@@ -77,7 +77,7 @@ class Transforming:
         """The reference path's answer for one message, and what it teaches."""
         try:
             message = self._reader.plain(messages, at)
-            self._input.learn(name, message)
+            self._input.learn(name, held(self._reader, message, messages, at))
             found.rows.setdefault(name, []).append(Row(at, self._row(name, message, messages, at)))
         except Waits:
             waiting.add({name: np.array([at])}, 0)

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from penstock.contracts import Share, TableState
+from penstock.merging import extended, holds
 from penstock.protocol.entry import Entry
-from penstock.schema import Schema, extended, holds
+from penstock.schema import Schema
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from penstock.arrow import arrow_schema, arrow_type
 from penstock.contracts import Shape
-from penstock.schema import Array, Scalar, Schema, Struct, Type
+from penstock.merging import wider
+from penstock.schema import Array, Decimal, Scalar, Schema, Struct, Type
 from penstock.values.fit import FIRST_MOMENT, LAST_MOMENT
 
 Mask = npt.NDArray[np.bool_]
@@ -29,7 +30,7 @@ _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]
 _DATE, _TIME = f"^{_DAY}$", f"^{_DAY}[T ]{_CLOCK}$"
 
 _EXACT = {"double": 2**53, "float": 2**24}
-_WIDTHS = {"byte": 8, "short": 16, "int": 32}
+_WIDTHS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 
 
 def conform(rows: pa.RecordBatch, have: Schema, shape: Shape) -> tuple[pa.RecordBatch, Mask]:
@@ -84,15 +85,17 @@ class _Conforming:
         return made, declined
 
     def _value(self, column: pa.Array, have: Type, into: Type) -> Converted:
+        if have == into:
+            return column, _nobody(len(column))
         if isinstance(have, Struct) and isinstance(into, Struct):
             return self._struct(column, have, into)
         if isinstance(have, Array) and isinstance(into, Array):
             return self._array(column, have.of, into)
         if isinstance(have, Scalar) and isinstance(into, Scalar):
-            if have == into:
-                return column, _nobody(len(column))
             if convert := self._conversion(have.name, into.name):
                 return convert(column, into)
+        elif isinstance(have, Decimal) and wider(have, into) == into:
+            return column.cast(arrow_type(into)), _nobody(len(column))
         return pa.nulls(len(column), arrow_type(into)), _has(column)
 
     def _struct(self, column: pa.StructArray, have: Struct, into: Struct) -> Converted:
@@ -112,9 +115,11 @@ class _Conforming:
 
     def _conversion(self, have: str, into: str) -> Callable[[pa.Array, Scalar], Converted] | None:
         if into == "json" or (into == "string" and self._coerce):
-            return {"string": _as_it_is, "long": _to_text, "boolean": _to_text}.get(have)
+            return _as_it_is if have in ("string", "json") else _to_text if have in (*_WIDTHS, "boolean") else None
         if into == "timestamp":
             return {"string": _to_moment, "long": _count_to_moment if self._coerce else None}.get(have)
+        if into in _WIDTHS and have in _WIDTHS:
+            return _to_narrow if _WIDTHS[have] > _WIDTHS[into] else _to_wide
         return _CONVERSIONS.get((have, into))
 
 
@@ -143,8 +148,13 @@ def _to_narrow(column: pa.Array, into: Scalar) -> Converted:
     return kept.cast(arrow_type(into)), bad
 
 
+def _to_wide(column: pa.Array, into: Scalar) -> Converted:
+    return column.cast(arrow_type(into)), _nobody(len(column))
+
+
 def _to_fraction(column: pa.Array, into: Scalar) -> Converted:
     exact = _EXACT[into.name]
+    column = column.cast(pa.int64()) if pa.types.is_integer(column.type) else column
     kept, bad = _kept(column, _within(column, -exact, exact))
     return kept.cast(arrow_type(into), safe=False), bad
 
@@ -175,10 +185,7 @@ def _count_to_moment(column: pa.Array, into: Scalar) -> Converted:
 
 _CONVERSIONS: dict[tuple[str, str], Callable[[pa.Array, Scalar], Converted]] = {
     ("string", "date"): _to_date,
-    ("long", "int"): _to_narrow,
-    ("long", "short"): _to_narrow,
-    ("long", "byte"): _to_narrow,
-    ("long", "double"): _to_fraction,
-    ("long", "float"): _to_fraction,
+    ("float", "double"): _to_wide,
     ("double", "float"): _to_fraction,
+    **{(name, into): _to_fraction for name in _WIDTHS for into in _EXACT},
 }

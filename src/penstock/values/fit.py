@@ -196,6 +196,8 @@ def _integer(given: Any, into: Scalar, path: str) -> int:
 
 
 def _fraction(given: Any, into: Scalar, path: str) -> float:
+    if isinstance(given, float):
+        return given
     if not isinstance(given, Number):
         raise misfit(path, given, into)
     whole, exact = integer(given), 2 ** (53 if into.name == "double" else 24)

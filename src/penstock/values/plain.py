@@ -1,6 +1,7 @@
 """A parsed message as plain Python values, whatever format it came in: objects, arrays, strings, truth
 values, and numbers that stay the text they came as until a column says what they are, so that nothing
-is rounded on the way."""
+is rounded on the way. What formats with types have beyond that is written as JSON would have it: bytes in
+base64, times as RFC 3339 has them. Only what is no number, `nan` and the infinite ones, is a `float`."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.schema import BOOLEAN, DOUBLE, JSON, LONG, NOTHING, STRING, Array, Field, Struct, Type, merge
+from penstock.merging import merge
+from penstock.schema import BOOLEAN, DOUBLE, JSON, LONG, NOTHING, STRING, Array, Field, Struct, Type
 
 MAX_TEXT = 500
 MAX_COLUMN_DEPTH = 16
@@ -54,6 +56,8 @@ def text(value: Any) -> str:
         return "[" + ",".join(map(text, value)) + "]"
     if isinstance(value, dict):
         return "{" + ",".join(f"{text(str(name))}:{text(element)}" for name, element in value.items()) + "}"
+    if isinstance(value, float):
+        value = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -62,7 +66,7 @@ def kind_of(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "a boolean"
-    if isinstance(value, Number):
+    if isinstance(value, Number | float):
         return "a number"
     return "a string" if isinstance(value, str) else "an array" if isinstance(value, list) else "an object"
 
@@ -84,6 +88,8 @@ def infer(value: Any, path: str = "", levels: int = MAX_COLUMN_DEPTH) -> Type:
         return BOOLEAN
     if isinstance(value, Number):
         return _infer_number(value, path)
+    if isinstance(value, float):
+        return DOUBLE
     if isinstance(value, str):
         return STRING
     if not levels:

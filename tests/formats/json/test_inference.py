@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from penstock.contracts import Shape, Shapes
 from penstock.formats.json import JsonFormat
 from penstock.formats.json.reference import parse
-from penstock.schema import NOTHING, Array, Schema, Struct, Type, columns, extended, merge, settled, written
+from penstock.merging import extended, merge, settled
+from penstock.schema import NOTHING, Array, Schema, Struct, Type, columns, written
 from penstock.schema import parse as kind
 from penstock.values.fit import Waits, fit
 from penstock.values.plain import Refusal, infer
