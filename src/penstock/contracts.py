@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 
 from penstock.messages import RESCUED, Columns, Messages, Sorted
+from penstock.route import Unrouted
 from penstock.schema import JSON, Field, Schema, Struct
 
 Positions = Mapping[str, int]
@@ -122,7 +123,7 @@ class Shapes:
     `field` is the dotted path to the type inside the value; `part` says which part of a message's schema names
     the type. Both are None where the type is known before the value is read. `refused` are types that may not
     have a table, with code and text; `room` is how many more types may get one; `max_columns` is how many columns
-    a table may get from messages.
+    a table may get from messages. `unrouted` says what becomes of types that are not among `routed`.
     """
 
     types: Mapping[str, Shape]
@@ -132,6 +133,8 @@ class Shapes:
     room: int = 500
     max_columns: int = 1_000
     part: Literal["record", "subject", "schema"] | None = None
+    unrouted: Unrouted = "create"
+    routed: frozenset[str] = frozenset()
     home: Home | None = None
 
     @property

@@ -12,6 +12,7 @@ from penstock.errors import shown
 
 MAX_PATTERN = 1_000
 
+Unrouted = Literal["create", "keep", "dead-letter", "filter"]
 SCHEMA_PARTS = ("record", "subject", "schema")
 """Routes that only a format with schemas can take."""
 
@@ -62,6 +63,10 @@ class Route(Declared):
     a field of the value, a header, or a name for all."""
     allow: Annotated[str, AfterValidator(_pattern)] | None = None
     """An RE2 pattern, searched for in the type's name. Types without a match are counted as filtered."""
+
+    unrouted: Unrouted = "create"
+    """What becomes of types that have no table and that nobody declared: they get one, they are kept in one table
+    until `penstock adopt` makes theirs, they are dead letters, or they are filtered."""
 
     @property
     def field(self) -> str | None:

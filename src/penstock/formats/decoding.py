@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -50,7 +50,7 @@ class Framed:
     message which of them; or why it says nothing."""
 
     bodies: pa.BinaryArray
-    keys: Sequence[Hashable]
+    keys: Sequence[Any]
     codes: Codes  # -1: refused
     refused: Mapping[int, Refusal] = field(default_factory=dict)
 
@@ -60,12 +60,12 @@ class Framing(Protocol):
 
     def framed(self, messages: Messages) -> Framed: ...
 
-    def decoder(self, key: Hashable) -> Decoder:
+    def decoder(self, key: Any) -> Decoder:
         """The decoder of a schema. Raises `Refusal` if there is none and will be none, `Transient` if it cannot
         be had just now."""
         ...
 
-    def part(self, key: Hashable, name: str, topic: str) -> str:
+    def part(self, key: Any, name: str) -> str:
         """The `record`, the `subject` or the id of the `schema`, for routing. Raises as `decoder` does."""
         ...
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import re2
 
 from penstock.contracts import Shape, Shapes
+from penstock.formats.admission import Admission
 from penstock.formats.decoding import Decoder, Framed, Framing
 from penstock.merging import extended
 from penstock.messages import Columns, Indices, Messages, Reject, Sorted
@@ -19,8 +19,6 @@ from penstock.values.columns import conform
 from penstock.values.fit import lacking
 from penstock.values.plain import Refusal, type_at
 
-MAX_TYPE_NAME = 1_000
-
 
 class SchemaReader:
     """Messages with schemas at work in one task. Whether a message waits, is filtered or can be a row is told by
@@ -28,17 +26,16 @@ class SchemaReader:
 
     def __init__(self, framing: Framing, shapes: Shapes) -> None:
         self._framing, self._shapes = framing, shapes
-        self._allow = re2.compile(shapes.allow) if shapes.allow else None
-        self._new: set[str] = set()
+        self._admission = Admission(shapes)
         self._seen: dict[str, Schema] = {}
-        self._lacks: dict[tuple[str, Hashable], bool] = {}
+        self._lacks: dict[tuple[str, Any], bool] = {}
 
     # --- what is each message?
 
     def sort(self, messages: Messages, types: Sequence[str] | None) -> Sorted:
         found, framed, parts = Sorted(), self._framing.framed(messages), _Parts()
         for key, places in _by_schema(framed):
-            for name, at in self._named(key, places, framed, messages, types, found):
+            for name, at in self._named(key, places, framed, types, found):
                 self._place(name, key, at, framed, found, parts)
         for place, why in framed.refused.items():
             self._refuse(place, why, types[place] if types else None, found, parts)
@@ -48,17 +45,16 @@ class SchemaReader:
 
     def _refuse(self, place: int, why: Refusal, name: str | None, found: Sorted, parts: _Parts) -> None:
         """Reject a message; but one of an unwanted type is unwanted, whatever it holds."""
-        if name is not None and not self._is_allowed(name):
+        if name is not None and not self._admission.wants(name):
             parts.add("filtered", "", np.array([place]))
         else:
             found.rejects.append(Reject(place, why.stage, why.code, why.text, name))
 
     def _named(
         self,
-        key: Hashable,
+        key: Any,
         places: Indices,
         framed: Framed,
-        messages: Messages,
         types: Sequence[str] | None,
         found: Sorted,
     ) -> Iterator[tuple[str, Indices]]:
@@ -71,7 +67,7 @@ class SchemaReader:
             return
         try:
             if self._shapes.part is not None:
-                yield self._framing.part(key, self._shapes.part, messages.source), places
+                yield self._framing.part(key, self._shapes.part), places
                 return
             decoder = self._framing.decoder(key)
         except Refusal as why:
@@ -101,9 +97,9 @@ class SchemaReader:
         for name, listed in names.items():
             yield name, np.sort(np.array(listed))
 
-    def _place(self, name: str, key: Hashable, at: Indices, framed: Framed, found: Sorted, parts: _Parts) -> None:
+    def _place(self, name: str, key: Any, at: Indices, framed: Framed, found: Sorted, parts: _Parts) -> None:
         """Put messages of one type and one schema where they belong."""
-        if not self._is_allowed(name):
+        if not self._admission.wants(name):
             parts.add("filtered", "", at)
             return
         try:
@@ -114,7 +110,7 @@ class SchemaReader:
                 shape = self._shapes.types[name]
                 parts.add("waiting" if self._is_lacking(name, key, shape, decoder) else "clean", name, at)
             else:
-                self._admit(name)
+                self._admission.admit(name)
                 parts.add("waiting", name, at)
         except Refusal as why:
             found.rejects += [Reject(place, why.stage, why.code, why.text, name) for place in at.tolist()]
@@ -128,14 +124,7 @@ class SchemaReader:
                 why = own
             found.rejects.append(Reject(place, why.stage, why.code, why.text, name))
 
-    def _admit(self, name: str) -> None:
-        if len(name) > MAX_TYPE_NAME:
-            raise Refusal("identify", "type.name", f"the type's name has {len(name)} characters")
-        if name not in self._new and len(self._new) >= self._shapes.room:
-            raise Refusal("identify", "type.limit", "there are as many tables as tables.limit allows")
-        self._new.add(name)
-
-    def _is_lacking(self, name: str, key: Hashable, shape: Shape, decoder: Decoder) -> bool:
+    def _is_lacking(self, name: str, key: Any, shape: Shape, decoder: Decoder) -> bool:
         """Must the table get columns before it can take messages of this schema?"""
         if shape.evolve != "add":
             return False
@@ -143,9 +132,6 @@ class SchemaReader:
             grown = extended(shape.schema, admitted(decoder.schema, shape.schema, shape.reserved))
             self._lacks[name, key] = grown != shape.schema
         return self._lacks[name, key]
-
-    def _is_allowed(self, name: str) -> bool:
-        return self._allow is None or self._allow.search(name) is not None
 
     # --- rows
 
@@ -213,7 +199,7 @@ class SchemaReader:
         return seen
 
 
-def _by_schema(framed: Framed) -> Iterator[tuple[Hashable, Indices]]:
+def _by_schema(framed: Framed) -> Iterator[tuple[Any, Indices]]:
     """The messages of each schema, in order."""
     for code, key in enumerate(framed.keys):
         yield key, np.flatnonzero(framed.codes == code)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from penstock.contracts import File, Format, Home, Shape, Shapes, Slice, Source
 from penstock.protocol.entry import Counts
-from penstock.route import SCHEMA_PARTS
+from penstock.route import SCHEMA_PARTS, Unrouted
 from penstock.schema import Schema
 
 
@@ -39,6 +39,7 @@ class Recipe:
     nulls: Literal["remove", "keep"] = "remove"
     letter_transforms: Mapping[str, str] = having(default_factory=dict)
     refused: Mapping[str, tuple[str, str]] = having(default_factory=dict)
+    unrouted: Unrouted = "create"
     room: int = 500
     max_columns: int = 1_000
     settled: bool = False  # the second job of a batch: nothing may wait any more
@@ -69,6 +70,8 @@ class Recipe:
             self.room,
             self.max_columns,
             part=self.by if self.by in SCHEMA_PARTS else None,
+            unrouted=self.unrouted,
+            routed=frozenset(self.targets),
             home=self.home,
         )
 

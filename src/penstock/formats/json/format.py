@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import re2
 from arro3.io import read_json
 from pydantic import Field
 
 from penstock.arrow import arrow_schema
 from penstock.contracts import Reader, Shapes
 from penstock.declared import Declared
+from penstock.formats.admission import Admission
 from penstock.formats.json.classify import DOUBT, FILTERED, Classifier
 from penstock.formats.json.gunzip import Gunzip
 from penstock.formats.json.inference import Inference
@@ -29,7 +29,6 @@ from penstock.values.plain import Refusal, infer, type_at
 
 FIRST_LOOK = 64
 PARSE_ROWS = 2_048  # rows per parse of the columnar parser: larger ones fall out of the cache
-MAX_TYPE_NAME = 1_000
 
 # As scalars already: pyarrow looks for a package that is not there each time it makes one of a Python value.
 _NEWLINE, _DEEPEST = pa.scalar(b"\n"), pa.scalar(MAX_DEPTH)
@@ -66,8 +65,8 @@ class JsonReader:
     def __init__(self, format: JsonFormat, shapes: Shapes) -> None:
         self._format, self._shapes = format, shapes
         self._max_bytes = pa.scalar(format.max_bytes)
-        self._allow = re2.compile(shapes.allow) if shapes.allow else None
-        wanted = {name: shape for name, shape in shapes.types.items() if self._is_allowed(name)}
+        self._admission = Admission(shapes)
+        wanted = {name: shape for name, shape in shapes.types.items() if self._admission.wants(name)}
         self._classifier = Classifier(replace(shapes, types=wanted), strict_keys=format.duplicate_keys == "reject")
         coerces = any(shape.coerce for shape in shapes.types.values())
         self._doubtful = (_MOVED, _SIGNED_ZERO) if coerces else (_MOVED,)
@@ -109,11 +108,11 @@ class JsonReader:
         """The reference path's answer for one message that the fast path left in doubt."""
         name = given
         try:
-            if given is not None and not self._is_allowed(given):  # unwanted, whatever is in it
+            if given is not None and not self._admission.wants(given):  # unwanted, whatever is in it
                 return self._unwanted(given)
             message = self._format.parsed(value)
             name = given if given is not None else type_at(message, self._shapes.field or "")
-            if not self._is_allowed(name):
+            if not self._admission.wants(name):
                 return self._unwanted(name)
             if name in self._shapes.refused:
                 infer(message)  # its own trouble comes before its type's
@@ -134,15 +133,11 @@ class JsonReader:
         return FILTERED
 
     def _new_type(self, name: str) -> int:
-        if len(name) > MAX_TYPE_NAME:
-            raise Refusal("identify", "type.name", f"the type's name has {len(name)} characters")
+        self._admission.admit(name)
         code = self._classifier.learn_waiting(name)
         if code is None:
             raise Refusal("identify", "type.limit", "there are as many tables as tables.limit allows")
         return code
-
-    def _is_allowed(self, name: str) -> bool:
-        return self._allow is None or self._allow.search(name) is not None
 
     def _collect(self, codes: np.ndarray, found: Sorted) -> None:
         """Group the messages by what they are, keeping their order."""

@@ -1,0 +1,76 @@
+"""Messages that begin with the id of their schema, which a registry knows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from penstock.contracts import Home
+from penstock.formats.decoding import Decoder, Framed, headed
+from penstock.messages import Messages
+from penstock.registries import Registered, Registry
+from penstock.registries.shelf import Shelf
+from penstock.values.plain import Refusal
+
+MAX_DECODERS = 1_000
+_decoders: OrderedDict[Hashable, Decoder] = OrderedDict()
+"""Decoders that this process has made: a worker that is used again keeps them."""
+
+
+def kept(key: Any, make: Callable[[], Decoder]) -> Decoder:
+    """The decoder that was made for this key before, or a new one. What cannot be made is refused."""
+    if key not in _decoders:
+        try:
+            _decoders[key] = make()
+        except ValueError as why:
+            raise Refusal("parse", "schema.unusable", f"the message's schema cannot be used: {why}") from None
+        while len(_decoders) > MAX_DECODERS:
+            _decoders.popitem(last=False)
+    _decoders.move_to_end(key)
+    return _decoders[key]
+
+
+class RegistryFraming:
+    """How messages of a schema registry say which schema they were written with."""
+
+    def __init__(self, kind: str, registry: Registry, home: Home | None, make: Callable[[Registered], Decoder]) -> None:
+        assert home is not None, "schemas are kept in the app's own area"
+        self.kind, self.registry, self._make = kind, registry, make
+        self._shelf = Shelf(home.location, home.options)
+        self._topic = ""
+        self._found: dict[int, Registered | Refusal] = {}
+
+    def framed(self, messages: Messages) -> Framed:
+        framed, self._topic = headed(messages), messages.source
+        new = [key for key in framed.keys if key not in self._found]
+        self._found |= self._shelf.find_all(self.registry, new)
+        return framed
+
+    def schema(self, key: Any) -> Registered:
+        found = self._found[key]
+        if isinstance(found, Refusal):
+            raise found
+        if found.kind != self.kind:
+            text = f"schema id {found.id} is a schema of {found.kind}, and the pipeline's format is {self.kind}"
+            raise Refusal("parse", "schema.kind", text)
+        return found
+
+    def decoder(self, key: Any) -> Decoder:
+        schema = self.schema(key)
+        return kept((self.kind, self.registry.folder, key), lambda: self._make(schema))
+
+    def part(self, key: Any, name: str) -> str:
+        if name == "record":
+            return self.decoder(key).record
+        schema = self.schema(key)
+        return str(schema.id) if name == "schema" else subject(schema, self._topic)
+
+
+def subject(schema: Registered, topic: str) -> str:
+    """The subject of a schema. Of several, the one that is named for the topic, else the first."""
+    if not schema.subjects:
+        text = f"the registry does not say which subject schema id {schema.id} belongs to"
+        raise Refusal("identify", "type.missing", text)
+    own = [name for name in schema.subjects if name == topic or name.startswith(f"{topic}-")]
+    return (own or list(schema.subjects))[0]
