@@ -184,6 +184,15 @@ class Format(Protocol):
         ...
 
 
+@runtime_checkable
+class Refreshes(Protocol):
+    """A format that takes along to workers what lies beside the driver and may have changed, such as schema files."""
+
+    def refreshed(self) -> Format:
+        """The format with what is there now (on the driver, before each batch)."""
+        ...
+
+
 # --- tables --------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ import msgspec
 from penstock.batch import Engine, LandedBatch, reland
 from penstock.catalog import Catalog, OpenStorage, OpenTable
 from penstock.commit import Commits
-from penstock.contracts import Bound, File, Identity, ShortRead, Slice, TableState
+from penstock.contracts import Bound, File, Home, Identity, Refreshes, ShortRead, Slice, TableState
 from penstock.crashpoints import reach
 from penstock.crew import Crew
 from penstock.errors import (
@@ -182,11 +182,13 @@ class Instance:
         pipeline, catalog = self.pipeline, self.catalog
         return Recipe(
             source=pipeline.source,
-            format=pipeline.format,
+            format=pipeline.format.refreshed() if isinstance(pipeline.format, Refreshes) else pipeline.format,
             by=pipeline.route.by,
             allow=pipeline.route.allow,
+            unrouted=pipeline.route.unrouted,
             targets=dict(catalog.targets),
             letters=catalog.letters,
+            envelope=pipeline.envelope,
             transforms=pipeline.transforms,
             nulls=pipeline.transform_nulls,
             letter_transforms=pipeline.dead_letters.transforms,
@@ -197,6 +199,7 @@ class Instance:
             now=int(self.around.now().timestamp() * 1e6),
             storage=catalog.options,
             fsync=pipeline.fsync,
+            home=Home(catalog.ledger_location, catalog.options),
             held=self.catalog.held(),
             skips=self.head.skips,
         )

@@ -8,12 +8,13 @@ import re2
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr, model_validator
 
 from penstock.declared import Declared
+from penstock.envelope import Envelope
 from penstock.errors import shown
 from penstock.messages import DEAD_LETTERS
 from penstock.quantities import Duration, Size
 from penstock.route import Route
 from penstock.schema import Schema, columns
-from penstock.transforms.rules import MAX_RULES, rule
+from penstock.transforms.rules import checked
 
 Evolve = Literal["add", "freeze", "rescue", "ignore"]
 
@@ -42,20 +43,6 @@ def _app_name(text: str) -> str:
     return text
 
 
-def _transforms(given: dict[str, str], wrong: tuple[str, ...] = ()) -> dict[str, str]:
-    """Every transform that is wrong is told of, not only the first."""
-    if len(given) > MAX_RULES:
-        raise ValueError(f"cannot be used: there are {len(given)} transforms, and at most {MAX_RULES} are possible")
-    for target, source in given.items():
-        try:
-            rule(target, source)
-        except ValueError as why:
-            wrong += (str(why),)
-    if wrong:
-        raise ValueError("\n  ".join(["cannot be used:", *wrong] if wrong[1:] else [f"cannot be used: {wrong[0]}"]))
-    return given
-
-
 def _letter_transforms(given: dict[str, str]) -> dict[str, str]:
     wrong = []
     for name in given:
@@ -63,10 +50,10 @@ def _letter_transforms(given: dict[str, str]) -> dict[str, str]:
             wrong.append(f"'{shown(name)}': a dead letter gets columns, not fields inside of them; leave out the dots")
         elif name in DEAD_LETTERS and name != "date":
             wrong.append(f"'{name}': every dead letter has that column already; choose another name")
-    return _transforms(given, tuple(wrong))
+    return checked(given, tuple(wrong))
 
 
-Transforms = Annotated[dict[str, str], AfterValidator(_transforms)]
+Transforms = Annotated[dict[str, str], AfterValidator(checked)]
 """Dotted path → expression, in the order in which they are applied."""
 
 
@@ -215,6 +202,8 @@ class Pipeline(Declared):
     """How bytes become rows: one format by name, with its settings if there are any."""
     route: Route = Route()
     """What gives a message its type."""
+    envelope: Envelope | None = None
+    """What is around each message, if another system wrapped it. Not set, nothing is."""
     transforms: Transforms = {}
     """What is set in every message before it becomes a row: a dotted path, and the JMESPath expression or
     Kafka property (`kafka.offset`) that gives its value. All of them see the message as it came."""

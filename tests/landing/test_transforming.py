@@ -20,6 +20,7 @@ from penstock.formats.json import JsonFormat
 from penstock.formats.json import format as json_format
 from penstock.landing import transforming
 from penstock.landing.about import about
+from penstock.landing.changes import ByRules
 from penstock.landing.inferring import Inferring
 from penstock.landing.input_shapes import MAX_LESSONS
 from penstock.landing.transforming import Transforming
@@ -111,7 +112,7 @@ def agree(it: Traffic, change: Rules) -> None:
         expected(v, t, it.shapes, change=lambda m, at=at: apply(change, m, about(messages, at)))  # type: ignore[misc]
         for at, (v, t) in enumerate(zip(it.values, types, strict=True))
     ]
-    reading = Transforming(JsonFormat(), it.shapes, change)
+    reading = Transforming(JsonFormat(), it.shapes, ByRules(change))
     for again in range(2):  # what was learned must not change the answer
         for at, fate in enumerate(found(reading, messages, it.types, it.shapes)):
             assert fate == wanted[at], f"\n{it.values[at]!r}\nof type {types[at]}, time {again}\n{it.shapes}\n{change}"
@@ -144,7 +145,7 @@ def _event(number: int) -> bytes:
 
 def test_everyday_messages_take_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     messages = _messages([_event(number) for number in range(1_000)])
-    reading = Transforming(JsonFormat(), Shapes({"t": Shape(SCHEMA)}), CHANGE)
+    reading = Transforming(JsonFormat(), Shapes({"t": Shape(SCHEMA)}), ByRules(CHANGE))
     slow = Mock(wraps=reading._settle)
     monkeypatch.setattr(reading, "_settle", slow)
 
@@ -164,7 +165,7 @@ def test_a_kind_that_changes_late_harms_no_message_that_was_sorted_before() -> N
     values = [b'{"n": %d}' % (big + number) for number in range(50)] + [b'{"n": 1.5}'] * 50
     messages = _messages(values)
     shapes = Shapes({"t": Shape(columns({"n": "json"}))})
-    reading = Transforming(JsonFormat(), shapes, rules({"kept": "`null`"}))
+    reading = Transforming(JsonFormat(), shapes, ByRules(rules({"kept": "`null`"})))
 
     fates = found(reading, messages, ["t"] * 100, shapes)
 
@@ -176,9 +177,9 @@ def test_a_kind_that_changes_late_harms_no_message_that_was_sorted_before() -> N
 def test_columns_of_new_types_are_those_of_their_changed_messages(random: Random) -> None:
     it, change = traffic(random), _rules(random)
     messages = _messages(it.values)
-    whole, _ = Inferring(JsonFormat(), Shapes({}), change)._one_by_one("t", messages, range(len(messages)))
+    whole, _ = Inferring(JsonFormat(), Shapes({}), ByRules(change))._one_by_one("t", messages, range(len(messages)))
 
-    seen = Transforming(JsonFormat(), Shapes({}), change).infer("t", messages)
+    seen = Transforming(JsonFormat(), Shapes({}), ByRules(change)).infer("t", messages)
 
     assert settled(seen) == settled(whole)
 
@@ -187,7 +188,7 @@ def test_messages_of_which_nothing_is_left_are_told_apart() -> None:
     messages = _messages([b'{"a": %d}' % number for number in range(100)])
     shapes = Shapes({"t": Shape(columns({"b": "long"}))})
 
-    fates = found(Transforming(JsonFormat(), shapes, rules({"a": "`null`"})), messages, ["t"] * 100, shapes)
+    fates = found(Transforming(JsonFormat(), shapes, ByRules(rules({"a": "`null`"}))), messages, ["t"] * 100, shapes)
 
     assert fates == [Fate("row", "t", repr([{"b": None}]))] * 100
 
@@ -207,7 +208,7 @@ def test_odd_messages_go_alone(odd: dict[str, object], every: int, monkeypatch: 
     events = [json.loads(_event(number)) | {"unused": 1} for number in range(2_000)]
     values = [json.dumps(event | odd if at % every == 0 else event).encode() for at, event in enumerate(events)]
     messages = _messages(values)
-    reading = Transforming(JsonFormat(), Shapes({"t": Shape(SCHEMA, "ignore")}), CHANGE)
+    reading = Transforming(JsonFormat(), Shapes({"t": Shape(SCHEMA, "ignore")}), ByRules(CHANGE))
     slow = Mock(wraps=reading._settle)
     monkeypatch.setattr(reading, "_settle", slow)
 
@@ -221,7 +222,9 @@ def test_odd_messages_go_alone(odd: dict[str, object], every: int, monkeypatch: 
 def test_a_type_that_is_another_from_now_on_is_fast_again(monkeypatch: pytest.MonkeyPatch) -> None:
     values = [b'{"n": 1, "x": 1}'] * 200 + [b'{"n": 2, "x": "text"}'] * 4_000
     messages = _messages(values)
-    reading = Transforming(JsonFormat(), Shapes({"t": Shape(columns({"n": "long"}), "ignore")}), rules({"y": "n"}))
+    reading = Transforming(
+        JsonFormat(), Shapes({"t": Shape(columns({"n": "long"}), "ignore")}), ByRules(rules({"y": "n"}))
+    )
     reading.sort(messages.cut(0, 1_000), ["t"] * 1_000)
     slow = Mock(wraps=reading._settle)
     monkeypatch.setattr(reading, "_settle", slow)
@@ -233,7 +236,9 @@ def test_a_type_that_is_another_from_now_on_is_fast_again(monkeypatch: pytest.Mo
 
 def test_a_type_whose_messages_all_have_keys_of_their_own_is_not_learned_for_ever() -> None:
     messages = _messages([b'{"id": 1, "k%d": 1}' % number for number in range(3_000)])
-    reading = Transforming(JsonFormat(), Shapes({"t": Shape(columns({"id": "long"}), "ignore")}), rules({"y": "id"}))
+    reading = Transforming(
+        JsonFormat(), Shapes({"t": Shape(columns({"id": "long"}), "ignore")}), ByRules(rules({"y": "id"}))
+    )
 
     reading.sort(messages, ["t"] * 3_000)
 
@@ -245,6 +250,6 @@ def test_a_zero_keeps_its_sign_in_a_text_also_if_it_was_compressed() -> None:
     messages = _messages(values)
     shapes = Shapes({"t": Shape(columns({"a": "string"}), coerce=True)})
 
-    fates = found(Transforming(JsonFormat(gzip=True), shapes, rules({})), messages, ["t"] * 200, shapes)
+    fates = found(Transforming(JsonFormat(gzip=True), shapes, ByRules(rules({}))), messages, ["t"] * 200, shapes)
 
     assert fates == [Fate("row", "t", repr([{"a": "-0" if number % 2 else "0"}])) for number in range(200)]

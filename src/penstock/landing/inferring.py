@@ -10,15 +10,13 @@ import pyarrow as pa
 
 from penstock.contracts import Format, Reader, Shape, Shapes
 from penstock.landing.about import about, about_all
+from penstock.landing.changes import Change
 from penstock.landing.input_shapes import clean_of, told
 from penstock.merging import settled
 from penstock.messages import Indices, Messages
 from penstock.new_columns import TOO_WIDE, bearable, leaves, merged
 from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type
 from penstock.transforms.expressions import Declines
-from penstock.transforms.program import compiled
-from penstock.transforms.reference import apply
-from penstock.transforms.rules import Rules
 from penstock.values.fit import lacking
 from penstock.values.plain import Refusal
 
@@ -27,8 +25,8 @@ class Inferring:
     """What was seen of each type so far, after the change. Messages that will be dead letters tell nothing, or
     only that they are too wide."""
 
-    def __init__(self, format: Format, shapes: Shapes, rules: Rules) -> None:
-        self._format, self._shapes, self._rules = format, shapes, rules
+    def __init__(self, format: Format, shapes: Shapes, change: Change) -> None:
+        self._format, self._shapes, self._change = format, shapes, change
         self._reader: Reader = format.reader(replace(shapes, types={}))
         self._seen: dict[str, Schema] = {}
 
@@ -46,7 +44,7 @@ class Inferring:
         table = shape.schema if shape else Struct()
         for at in places:
             try:
-                message = apply(self._rules, self._reader.plain(messages, at), about(messages, at))
+                message = self._change.of(self._reader.plain(messages, at), about(messages, at))
                 found = bearable(lacking(message, shape), table, self._shapes.max_columns)
             except Refusal:
                 refused.append(at)
@@ -89,7 +87,7 @@ class Inferring:
             return nothing
         clean = clean[~made.declined]
         try:
-            changed, schema, declined = compiled(self._rules, given).apply(made.rows, about_all([messages], clean))
+            changed, schema, declined = self._change.program(given).apply(made.rows, about_all([messages], clean))
         except Declines:
             return None
         rows = changed.filter(pa.array(~declined))

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from penstock.contracts import Reader, Shapes
+from penstock.landing.changes import change
 from penstock.landing.recipe import Recipe
 from penstock.landing.transforming import Transforming
 from penstock.messages import Columns, Messages, Reject, Row, Sorted
@@ -63,6 +64,6 @@ class AsTheyCome:
 def reading(recipe: Recipe) -> Reading:
     """How the messages of this recipe are read."""
     shapes = recipe.shapes()
-    if recipe.transforms or recipe.coerces:
-        return Transforming(recipe.format, shapes, rules(recipe.transforms, recipe.nulls))
+    if recipe.transforms or recipe.coerces or recipe.envelope:
+        return Transforming(recipe.format, shapes, change(recipe.envelope, rules(recipe.transforms, recipe.nulls)))
     return AsTheyCome(recipe.format.reader(shapes), shapes)

@@ -9,6 +9,7 @@ from dataclasses import field as having
 from typing import Any, Literal
 
 from penstock.contracts import File, Format, Home, Shape, Shapes, Slice, Source
+from penstock.envelope import Envelope
 from penstock.protocol.entry import Counts
 from penstock.route import SCHEMA_PARTS, Unrouted
 from penstock.schema import Schema
@@ -35,6 +36,7 @@ class Recipe:
     allow: str | None
     targets: Mapping[str, Target]  # type → its table
     letters: Target
+    envelope: Envelope | None = None
     transforms: Mapping[str, str] = having(default_factory=dict)
     nulls: Literal["remove", "keep"] = "remove"
     letter_transforms: Mapping[str, str] = having(default_factory=dict)

@@ -16,14 +16,13 @@ import pyarrow as pa
 
 from penstock.contracts import Format, Reader, Shapes
 from penstock.landing.about import about, about_all
+from penstock.landing.changes import Change, Program
 from penstock.landing.inferring import Inferring
 from penstock.landing.input_shapes import InputShapes, clean_of, held
 from penstock.messages import Columns, Indices, Messages, Reject, Row, Sorted, growing
 from penstock.schema import Schema
 from penstock.transforms.expressions import Declines
-from penstock.transforms.program import AboutColumns, Program, compiled
-from penstock.transforms.reference import apply
-from penstock.transforms.rules import Rules
+from penstock.transforms.program import AboutColumns
 from penstock.values.columns import Mask, conform
 from penstock.values.fit import Waits, fit
 from penstock.values.plain import Refusal
@@ -34,12 +33,12 @@ FIRST_LOOK = 64  # messages that teach before the many are sorted
 class Transforming:
     """A reading of messages that are changed on the way, or made to fit."""
 
-    def __init__(self, format: Format, shapes: Shapes, rules: Rules) -> None:
-        self._format, self._shapes, self._rules = format, shapes, rules
+    def __init__(self, format: Format, shapes: Shapes, change: Change) -> None:
+        self._format, self._shapes, self._change = format, shapes, change
         self._input = InputShapes(shapes)
         self._reader: Reader = format.reader(self._input.shapes())
         self._programs: dict[str, Program | None] = {}
-        self._inferring = Inferring(format, shapes, rules)
+        self._inferring = Inferring(format, shapes, change)
 
     # --- what is each message?
 
@@ -85,7 +84,7 @@ class Transforming:
             found.rejects.append(Reject(at, why.stage, why.code, why.text, name))
 
     def _row(self, name: str, message: dict[str, object], messages: Messages, at: int) -> dict[str, object]:
-        return fit(apply(self._rules, message, about(messages, at)), self._shapes.types[name])
+        return fit(self._change.of(message, about(messages, at)), self._shapes.types[name])
 
     def _refresh(self) -> None:
         if self._input.is_stale:
@@ -120,7 +119,7 @@ class Transforming:
     def _program(self, type: str) -> Program | None:
         if type not in self._programs:
             try:
-                self._programs[type] = compiled(self._rules, self._input.schema(type))
+                self._programs[type] = self._change.program(self._input.schema(type))
             except Declines:
                 self._programs[type] = None
         return self._programs[type]

@@ -55,7 +55,7 @@ class Program:
             raise Declines("results too large for one batch") from None
 
     def _apply(self, rows: pa.RecordBatch, about: AboutColumns) -> tuple[pa.RecordBatch, Schema, Mask]:
-        columns = Columns(rows, self.given)
+        columns = Columns(rows, Struct() if self.rules.only else self.given)
         evaluation = Evaluation(rows, self.given)
         declined: Mask | None = None
         for rule, expression in zip(self.rules, self.expressions, strict=True):

@@ -35,7 +35,7 @@ def apply(rules: Rules, message: dict[str, Any], about: About | None) -> dict[st
     """The message after all transforms; the given one stays as it is. Without `about`, as for
     dead letters, transforms that ask for something of Kafka are skipped."""
     given = _Given(message)
-    changed = _Changed(message)
+    changed = _Changed({} if rules.only else message)
     for rule in rules:
         if rule.kafka is None:
             value = given.value_of(rule)

@@ -43,10 +43,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Rules:
-    """Transforms in their order, and what a null does: remove the target, or leave it as it is."""
+    """Transforms in their order, what a null does: remove the target, or leave it as it is; and whether what they
+    set is all that is left of the message."""
 
     each: tuple[Rule, ...] = ()
     nulls: Nulls = "remove"
+    only: bool = False
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.each)
@@ -60,6 +62,20 @@ def rules(transforms: Mapping[str, str], nulls: Nulls = "remove") -> Rules:
     if len(transforms) > MAX_RULES:
         raise ValueError(f"there are {len(transforms)} transforms, and at most {MAX_RULES} are possible")
     return Rules(tuple(rule(target, source) for target, source in transforms.items()), nulls)
+
+
+def checked(given: dict[str, str], wrong: tuple[str, ...] = ()) -> dict[str, str]:
+    """Transforms that can be used. A ValueError tells of every one that cannot, not only of the first."""
+    if len(given) > MAX_RULES:
+        raise ValueError(f"cannot be used: there are {len(given)} transforms, and at most {MAX_RULES} are possible")
+    for target, source in given.items():
+        try:
+            rule(target, source)
+        except ValueError as why:
+            wrong += (str(why),)
+    if wrong:
+        raise ValueError("\n  ".join(["cannot be used:", *wrong] if wrong[1:] else [f"cannot be used: {wrong[0]}"]))
+    return given
 
 
 def rule(target: str, source: str) -> Rule:
