@@ -12,6 +12,7 @@ from pyspark import SparkContext
 from penstock.demo.broker import LocalBroker
 from penstock.engine.session import open_context
 from penstock.pipeline import Spark
+from tests.support.registry import LocalRegistry
 from tests.support.topics import Topics
 
 
@@ -26,6 +27,13 @@ def broker() -> Iterator[LocalBroker]:
 def topics(broker: LocalBroker) -> Topics:
     """Topics on the broker: each test makes its own."""
     return Topics(broker.servers)
+
+
+@pytest.fixture(scope="session")
+def apicurio() -> Iterator[LocalRegistry]:
+    """A real schema registry."""
+    with tempfile.TemporaryDirectory(prefix="penstock-registry-") as folder, LocalRegistry(Path(folder)) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

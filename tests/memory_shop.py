@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from penstock.catalog import OpenStorage, storage_opener
 from penstock.config.parts import part
 from penstock.crew import Threads
 from penstock.formats.json import JsonFormat
 from penstock.instance import Instance, Surroundings
 from penstock.observe import Observer, Silence
 from penstock.pipeline import Pipeline
+from penstock.places import OpenStorage, storage_opener
 from penstock.protocol.begin import Accepted
 from penstock.testing import MemoryEngine, MemorySource
 

@@ -9,12 +9,13 @@ from typing import Any
 import deltalake
 import pytest
 
-from penstock.catalog import LETTERS, Catalog, ledger_location, storage_opener, storage_options
+from penstock.catalog import Catalog
 from penstock.contracts import File
 from penstock.errors import ConfigError
 from penstock.formats.json import JsonFormat
 from penstock.messages import RESCUED, SOURCE_COLUMNS
 from penstock.pipeline import Pipeline
+from penstock.places import LETTERS, ledger_location, storage_opener, storage_options
 from penstock.schema import NOTHING, Array, Field, Schema, Struct, columns, written
 from penstock.tables.delta import DeltaTable
 from penstock.tables.delta_schema import to_delta

@@ -9,12 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from penstock.catalog import LETTERS, Catalog, Growth
+from penstock.catalog import Catalog, Growth
 from penstock.contracts import File, ShortRead, Slice
 from penstock.errors import PenstockError, Transient
 from penstock.landing.recipe import Landed, Piece, Recipe
 from penstock.landing.routing import WAITING, Routing, unpack
 from penstock.new_columns import merged
+from penstock.places import LETTERS, UNROUTED
 from penstock.protocol.entry import Counts, Portion
 from penstock.protocol.plan import covers, tasks
 from penstock.schema import Schema, Struct, written
@@ -56,7 +57,10 @@ class LandedBatch:
 
     def portions(self, catalog: Catalog, heads: Mapping[str, int]) -> dict[str, Portion]:
         """What each table gets of it, as the entry says it."""
-        targets = {target.name: target for target in self.growth.targets.values()} | {LETTERS: catalog.letters}
+        targets = {target.name: target for target in self.growth.targets.values()} | {
+            LETTERS: catalog.letters,
+            UNROUTED: catalog.unrouted,
+        }
         return {
             name: Portion(
                 rows=sum(file.rows for file in files),

@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from penstock.contracts import File, Shape, Share, Table, TableState
 from penstock.errors import Complaint, ConfigError, TableRefused, Transient
+from penstock.known_types import KnownTypes
 from penstock.landing.letter_columns import letter_schema
 from penstock.landing.recipe import Target
 from penstock.merging import extended, settled
-from penstock.messages import RESCUED, SOURCE_COLUMNS
+from penstock.messages import RESCUED, SOURCE_COLUMNS, UNROUTED_COLUMNS
 from penstock.new_columns import admitted, leaves, tells_too_wide
+from penstock.partitioning import partitioned
 from penstock.pipeline import Pipeline, TableSpec
-from penstock.schema import INT, JSON, LONG, STRING, Field, Scalar, Schema, Struct, Type
+from penstock.places import LETTERS, UNROUTED, OpenStorage, ledger_location, storage_options
+from penstock.schema import STRING, Field, Schema, Struct
 from penstock.storage import Storage, absolute, child
 from penstock.tables.names import table_name, type_name
 
-HOME = "_penstock"  # what apps keep for themselves, beside the tables
-LETTERS = "_dead_letters"  # no type's table can have this name
-_PARTITIONABLE = {STRING, JSON, LONG, INT, Scalar("short"), Scalar("byte"), Scalar("boolean"), Scalar("date")}
-
 OpenTable = Callable[[str, str, Mapping[str, str]], Table]
-OpenStorage = Callable[[str], Storage]
-
-
-def ledger_location(pipeline: Pipeline) -> str:
-    """Where the app's own files are: by default beside its tables."""
-    return absolute(pipeline.ledger.path or child(absolute(pipeline.tables.base), HOME, pipeline.app))
-
-
-def storage_options(pipeline: Pipeline) -> dict[str, str]:
-    return {name: value.get_secret_value() for name, value in pipeline.tables.storage.items()}
-
-
-def storage_opener(pipeline: Pipeline) -> OpenStorage:
-    """How this pipeline reaches the places it writes to."""
-    return lambda location: Storage(location, storage_options(pipeline), fsync=pipeline.fsync)
 
 
 @dataclass(frozen=True)
@@ -63,11 +48,12 @@ class Catalog:
         self.existing: set[str] = set()  # names of tables that are there, or decided to be
         letters = Shape(letter_schema(pipeline.dead_letters.transforms), "freeze")
         self.letters = Target(LETTERS, self.letters_location, letters, ("date",))
+        self.unrouted = Target(UNROUTED, self.location(UNROUTED), Shape(UNROUTED_COLUMNS, "freeze"), ("type",))
         if complaints := self._complaints():
             raise ConfigError(complaints)
-        for type, spec in pipeline.tables.types.items():
-            if spec.declared is not None:
-                self.targets[type] = self._target(type, spec.declared)
+        self.known = KnownTypes(pipeline.registry, self.storage(self.ledger_location))
+        self._registered: Mapping[str, Schema] = {}
+        self._declare({type: spec.declared for type, spec in pipeline.tables.types.items() if spec.declared})
 
     # --- where things are
 
@@ -143,11 +129,35 @@ class Catalog:
             self._learn(name, state.schema, state.partition_by)
 
     def look_again(self) -> None:
-        """Take over columns that somebody else gave to tables. Where messages may bring columns themselves, this
-        is done when they do; elsewhere a field without a column is dropped or refused, and should not be."""
+        """Take over what a registry says of types, and columns that somebody else gave to tables. Where messages
+        may bring columns themselves, this is done when they do; elsewhere a field without a column is dropped or
+        refused, and should not be."""
+        found = self.known.refresh()
+        news = {type: found[type] for type in found if found[type] != self._registered.get(type)}
+        self._registered = found
+        self._declare(news)
         for target in [target for target in self.targets.values() if target.shape.evolve != "add"]:
             if target.name in self.existing:
                 self.know(target.name, self._look(target.name))
+
+    def _declare(self, types: Iterable[str]) -> None:
+        """Types whose columns somebody declared have their table in mind before the first message."""
+        for type in types:
+            known = self.targets.get(type)
+            if known is not None:
+                spec = self._pipeline.tables.spec(type)
+                self.targets[type] = self._placed(type, spec, known.shape.schema, known.partition_by)
+                continue
+            with suppress(_Refused):  # whoever sends such messages is told
+                self._own_name(type, {target.name.lower() for target in self.targets.values()})
+                self.targets[type] = self._target(type, self._declared(type))
+
+    def _declared(self, type: str) -> Schema:
+        """The columns that somebody said a type has: the pipeline itself, else the registry."""
+        own, found = self._pipeline.tables.spec(type).declared, self._registered.get(type)
+        if own is not None or found is None:
+            return own or Struct()
+        return self._pipeline.envelope.around(found) if self._pipeline.envelope else found
 
     def expect(self, name: str, share: Share, state: TableState | None) -> None:
         """Take over what was decided for a table that does not show it yet, or that nobody can look at."""
@@ -156,7 +166,7 @@ class Catalog:
 
     def _learn(self, name: str, columns: Schema, partition_by: tuple[str, ...]) -> None:
         self.existing.add(name)
-        if name != LETTERS:
+        if name not in (LETTERS, UNROUTED):
             type = type_name(name)
             spec = self._pipeline.tables.spec(type)
             self.targets[type] = self._placed(type, spec, columns.without(self._reserved(spec)), partition_by)
@@ -253,14 +263,14 @@ class Catalog:
 
     def _target(self, type: str, columns: Schema) -> Target:
         spec = self._pipeline.tables.spec(type)
-        schema, partition_by = _partitioned(columns, spec, explicit=self._is_explicit(type))
+        schema, partition_by = partitioned(columns, spec, explicit=self._is_explicit(type))
         return self._placed(type, spec, schema, partition_by)
 
     def _placed(self, type: str, spec: TableSpec, columns: Schema, partition_by: tuple[str, ...]) -> Target:
         """A type's table. What is declared beyond the columns that it has is added with its next batch,
         under every policy."""
         name = table_name(type)
-        whole = extended(columns, admitted(spec.declared or Struct(), columns, self._reserved(spec)))
+        whole = extended(columns, admitted(self._declared(type), columns, self._reserved(spec)))
         shape = Shape(whole, spec.evolve or "add", self._reserved(spec), bool(spec.coerce))
         return Target(name, self.location(name), shape, partition_by, bool(spec.source_columns))
 
@@ -282,20 +292,3 @@ class _Refused(Exception):
 def _frozen(target: Target) -> Target:
     """A table that may not grow any more in this batch: what brings new columns is rejected."""
     return replace(target, shape=replace(target.shape, evolve="freeze"))
-
-
-def _partitioned(columns: Schema, spec: TableSpec, *, explicit: bool) -> tuple[Schema, tuple[str, ...]]:
-    """The columns with those that rows are partitioned by. A type's own partition columns are
-    there from the start; the defaults' only where the type has them. What cannot name a folder
-    (a fraction, an object) is kept as its JSON text."""
-    wanted = spec.partition_by or ()
-    chosen = tuple(name for name in wanted if explicit or name in columns)
-    if not columns.without(chosen).fields:
-        return columns, ()  # a file needs at least one column of its own
-    fields = [Field(f.name, _partition_type(f.type), f.required) if f.name in chosen else f for f in columns]
-    fields += [Field(name, STRING) for name in chosen if name not in columns]
-    return Struct(tuple(fields)), chosen
-
-
-def _partition_type(kind: Type) -> Type:
-    return kind if kind in _PARTITIONABLE else JSON

@@ -133,7 +133,7 @@ class Shapes:
     room: int = 500
     max_columns: int = 1_000
     part: Literal["record", "subject", "schema"] | None = None
-    unrouted: Unrouted = "create"
+    unrouted: Unrouted | Literal["wait"] = "create"
     routed: frozenset[str] = frozenset()
     home: Home | None = None
 

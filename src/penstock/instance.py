@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from penstock.batch import Engine, LandedBatch, reland
-from penstock.catalog import Catalog, OpenStorage, OpenTable
+from penstock.catalog import Catalog, OpenTable
 from penstock.commit import Commits
 from penstock.contracts import Bound, File, Home, Identity, Refreshes, ShortRead, Slice, TableState
 from penstock.crashpoints import reach
@@ -30,6 +30,7 @@ from penstock.landing.routing import from_parquet, to_parquet
 from penstock.ledger import Ledger
 from penstock.observe import Observer
 from penstock.pipeline import Pipeline
+from penstock.places import OpenStorage
 from penstock.protocol.begin import Accepted, Beginning, beginning, same_stream
 from penstock.protocol.entry import Entry, Known, Place
 from penstock.protocol.plan import Measure
@@ -180,14 +181,17 @@ class Instance:
     def recipe(self) -> Recipe:
         """What tasks need to know, as things stand."""
         pipeline, catalog = self.pipeline, self.catalog
+        for why in catalog.known.news():
+            self.around.observer.warned(why)
         return Recipe(
             source=pipeline.source,
             format=pipeline.format.refreshed() if isinstance(pipeline.format, Refreshes) else pipeline.format,
             by=pipeline.route.by,
             allow=pipeline.route.allow,
-            unrouted=pipeline.route.unrouted,
+            unrouted=pipeline.route.unrouted if catalog.known.is_current else "wait",
             targets=dict(catalog.targets),
             letters=catalog.letters,
+            kept=catalog.unrouted,
             envelope=pipeline.envelope,
             transforms=pipeline.transforms,
             nulls=pipeline.transform_nulls,

@@ -40,6 +40,8 @@ def wider(one: Type, other: Type) -> Type | None:
 
 
 def _merge_fields(one: Struct, other: Struct) -> Struct:
+    if not one.fields or not other.fields:
+        return one if one.fields else other  # alone, a schema keeps the order that its author gave it
     found = {field.name: field.type for field in one}
     for field in other:
         found[field.name] = merge(found[field.name], field.type) if field.name in found else field.type

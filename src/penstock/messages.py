@@ -211,6 +211,14 @@ DEAD_LETTERS: Schema = Struct(
 )
 """A dead letter: the message whole, where it came from, and why it is here."""
 
+UNROUTED_COLUMNS: Schema = Struct(
+    (
+        *DEAD_LETTERS.without({"type", "stage", "code", "error"}),
+        _required("type", STRING),
+    )
+)
+"""A message whose type has no table: whole, with where it came from, until somebody says what becomes of it."""
+
 SOURCE_COLUMNS: Schema = Struct(
     (
         Field("_source", STRING),

@@ -200,6 +200,8 @@ class Pipeline(Declared):
     """Where messages come from: one source by name, with its settings."""
     format: Any
     """How bytes become rows: one format by name, with its settings if there are any."""
+    registry: Any = None
+    """Where types are registered with their columns, if anywhere: one registry by name, with its settings."""
     route: Route = Route()
     """What gives a message its type."""
     envelope: Envelope | None = None

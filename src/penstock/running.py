@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from penstock.catalog import Catalog, storage_opener
+from penstock.catalog import Catalog
 from penstock.config.load import fingerprint
 from penstock.config.parts import part
 from penstock.crew import Threads
@@ -21,6 +21,7 @@ from penstock.loop import run as loop
 from penstock.metrics import measured
 from penstock.observe import Observer, Silence
 from penstock.pipeline import Pipeline, Spark
+from penstock.places import storage_opener
 from penstock.protocol.begin import Accepted
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import re2
 
-from penstock.catalog import LETTERS, Catalog
+from penstock.catalog import Catalog
 from penstock.contracts import Bound, Named, TableState
 from penstock.errors import TableRefused, Transient, ledger_behind, ledger_missing, refused
 from penstock.ledger import Hint, Ledger
 from penstock.pipeline import Pipeline
+from penstock.places import LETTERS
 from penstock.protocol.entry import Entry, Known
 from penstock.protocol.takeover import Found
 from penstock.tables.names import type_name

@@ -131,7 +131,7 @@ route: {allow: '('}
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("frobnicate: 1", "a pipeline has no field 'frobnicate'\n  it has: app, batch, dead_letters, format"),
+        ("frobnicate: 1", "a pipeline has no field 'frobnicate'\n  it has: app, batch, dead_letters, envelope, format"),
         ("tabels: {}", "a pipeline has no field 'tabels'\n  did you mean 'tables'?  [config.unknown-field]"),
         ("route: {alow: x}", "route has no field 'alow'\n  did you mean 'allow'?  [config.unknown-field]"),
         ("batch: {byte: 5MB}", "batch has no field 'byte'\n  did you mean 'bytes'?  [config.unknown-field]"),

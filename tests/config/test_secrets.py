@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from penstock.catalog import Catalog, storage_opener
+from penstock.catalog import Catalog
+from penstock.places import storage_opener
 from penstock.config.load import fingerprint, load
 from penstock.errors import ConfigError
 from penstock.landing.recipe import Recipe

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import pytest
 
-from penstock.catalog import LETTERS
 from penstock.contracts import Bound, File
 from penstock.errors import broker_away
 from penstock.metrics.numbers import Numbers
 from penstock.metrics.watch import Metering
 from penstock.observe import BatchReport, TableReport
+from penstock.places import LETTERS
 from penstock.protocol.entry import Counts
 from tests.entries import batch, claim, portion
 

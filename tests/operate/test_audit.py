@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.catalog import LETTERS
 from penstock.cli import commands
 from penstock.ledger import Ledger
 from penstock.operate import audit as auditing
 from penstock.operate.audit import audit
+from penstock.places import LETTERS
 from penstock.protocol.entry import Counts, decode
 from penstock.storage import Storage
 from penstock.tables.delta import DeltaTable

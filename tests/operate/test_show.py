@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from penstock.catalog import LETTERS
 from penstock.contracts import File
 from penstock.errors import Transient, broker_away, fenced, partitions_away
 from penstock.observe import BatchReport
@@ -21,6 +20,7 @@ from penstock.operate.audit import Audit, PartitionAccount, TableLine
 from penstock.operate.check import Finding
 from penstock.operate.show import LogLines, Screen, show_audit, show_finding
 from penstock.pipeline import Pipeline
+from penstock.places import LETTERS
 from penstock.protocol.entry import Counts
 from tests.entries import batch, claim, portion
 from tests.operate.shop import Shop

@@ -16,13 +16,13 @@ import pytest
 
 from penstock import chores, commit, instance, ledger
 from penstock.batch import LandedBatch
-from penstock.catalog import LETTERS
 from penstock.commit import Commits, Line
 from penstock.contracts import File, Share, TableState
 from penstock.errors import Unavailable, fenced
 from penstock.landing.recipe import Account, Landed, Piece, Recipe
 from penstock.landing.routing import Routing, pack
 from penstock.ledger import Ledger
+from penstock.places import LETTERS
 from penstock.protocol import begin
 from penstock.protocol.commits import Carried, Commit, Create, Park, Step
 from penstock.protocol.entry import Counts, Entry, decode, encode

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from penstock.catalog import LETTERS
 from penstock.contracts import File
+from penstock.places import LETTERS
 from penstock.protocol.entry import Entry
 from penstock.schema import Schema, columns
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from greenlet import getcurrent
 
-from penstock.catalog import LETTERS
 from penstock.contracts import Bound, File, Identity, Positions, Share, Slice, TableState
 from penstock.errors import Transient, Unavailable
 from penstock.landing.recipe import Account, Landed, Piece, Recipe
 from penstock.landing.routing import SKIPPED, Routing, pack, unmask
+from penstock.places import LETTERS
 from penstock.protocol.entry import Counts, decode
 from penstock.schema import Schema
 from tests.simulation.oracle import PARTITIONS, TABLES, TICK, Record, StoredFile, Violation, type_of

@@ -18,6 +18,11 @@ app.command(
     "penstock.cli.commands:check", name="check", help="Check a pipeline: its file, then its broker and its tables."
 )
 app.command(
+    "penstock.cli.plan:plan",
+    name="plan",
+    help="Show what a run would do, from a sample of messages; nothing is written.",
+)
+app.command(
     "penstock.cli.commands:audit", name="audit", help="Prove from ledger and tables that nothing was lost or doubled."
 )
 app.command(

@@ -19,6 +19,7 @@ from penstock.errors import Complaint, ConfigError
 from penstock.pipeline import Pipeline
 
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
+_ONE = {"sources": "source", "formats": "format", "registries": "registry"}
 _UNION_STEPS = re.compile(r"^(literal\[|FieldRoute|HeaderRoute|ConstantRoute|tagged-union|function-)")
 
 
@@ -34,9 +35,9 @@ def declared(document: Document, environ: Mapping[str, str]) -> Pipeline:
         document.complaints.append(Complaint(document.name, "must hold the settings of a pipeline, by name"))
         raise ConfigError(document.complaints)
     found = dict(content)
-    for kind, key in (("sources", "source"), ("formats", "format")):
+    for kind, key in (("sources", "source"), ("formats", "format"), ("registries", "registry")):
         if key in found:
-            found[key] = _part(kind, key, found[key], document)
+            found[key] = _part(kind, (key,), found[key], document)
     pipeline: Pipeline | None = _validated(Pipeline, found, (), document)
     _check_table_format(content, document)
     if document.complaints or pipeline is None:
@@ -46,8 +47,8 @@ def declared(document: Document, environ: Mapping[str, str]) -> Pipeline:
 
 def fingerprint(pipeline: Pipeline) -> str:
     """A short hash of what a pipeline declares, without its secrets."""
-    told = {"source": _plain(pipeline.source), "format": _plain(pipeline.format)}
-    told |= pipeline.model_dump(mode="json", exclude={"source", "format", "spark", "metrics"})
+    told = {name: _plain(getattr(pipeline, name)) for name in ("source", "format", "registry")}
+    told |= pipeline.model_dump(mode="json", exclude={*told, "spark", "metrics"})
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
@@ -88,26 +89,38 @@ def _resolved(value: Any, at: Location, document: Document, environ: Mapping[str
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def _part(kind: str, key: str, given: Any, document: Document) -> Any:
+def _part(kind: str, at: Location, given: Any, document: Document) -> Any:
     """A part written as `name` or `{name: {settings}}`."""
+    key = document.called(at)
     if isinstance(given, str):
         given = {given: {}}
     if not isinstance(given, dict) or len(given) != 1:
-        _complain(document, (key,), f"{key} must name exactly one of: {', '.join(sorted(known(kind)))}")
+        _complain(document, at, f"{key} must name exactly one of: {', '.join(sorted(known(kind)))}")
         return object()
     name, settings = next(iter(given.items()))
     if name not in known(kind):
         near = _near(name, known(kind))
         _complain(
             document,
-            (key, name),
-            f"there is no {key} called '{name}'",
+            (*at, name),
+            f"there is no {_ONE[kind]} called '{name}'",
             near or f"there is: {', '.join(sorted(known(kind)))}",
             "config.unknown-part",
         )
         return object()
-    found = _validated(part(kind, name), settings if settings is not None else {}, (key, name), document)
+    model, settings = part(kind, name), settings if settings is not None else {}
+    found = _validated(model, _with_parts(model, settings, (*at, name), document), (*at, name), document)
     return object() if found is None else found
+
+
+def _with_parts(model: type[Any], settings: Any, at: Location, document: Document) -> Any:
+    """Settings of a part that has parts of its own, by name, with those made."""
+    for field, kind in getattr(model, "PARTS", {}).items():
+        inner = settings.get(field) if isinstance(settings, dict) else None
+        if isinstance(inner, dict):
+            made = {name: _part(kind, (*at, field, name), each, document) for name, each in inner.items()}
+            settings = settings | {field: made}
+    return settings
 
 
 def _check_table_format(content: dict[str, Any], document: Document) -> None:

@@ -14,7 +14,6 @@ from deltalake import DeltaTable, QueryBuilder
 from rich.console import Console
 from rich.table import Table
 
-from penstock.catalog import LETTERS
 from penstock.config.load import load
 from penstock.demo.broker import LocalBroker
 from penstock.demo.events import events
@@ -23,6 +22,7 @@ from penstock.observe import Observer, Silence
 from penstock.operate.audit import audit
 from penstock.operate.show import Screen, show_audit
 from penstock.pipeline import Pipeline
+from penstock.places import LETTERS
 from penstock.running import run
 
 TOPIC, PARTITIONS = "events", 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re2
 
 from penstock.contracts import Shapes
+from penstock.errors import Transient, shown
 from penstock.values.plain import Refusal
 
 MAX_TYPE_NAME = 1_000
@@ -31,7 +32,10 @@ class Admission:
         if len(name) > MAX_TYPE_NAME:
             raise Refusal("identify", "type.name", f"the type's name has {len(name)} characters")
         if not self._is_routed(name):
-            stage = UNROUTED if self._shapes.unrouted == "keep" else "identify"
+            if self._shapes.unrouted == "wait":
+                what = f"type '{shown(name, 60)}' is new, and the registry that would know it is away"
+                raise Transient("registry.away", what, "penstock waits until it is back")
+            stage = UNROUTED if self._shapes.unrouted == "keep" and name else "identify"
             raise Refusal(stage, "type.unrouted", "no table is made for types that nobody declared")
         if name not in self._new and len(self._new) >= self._shapes.room:
             raise Refusal("identify", "type.limit", "there are as many tables as tables.limit allows")

@@ -18,6 +18,7 @@ from penstock.values.plain import Refusal
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]
 
+_LONGEST = 2**30  # without an end, the slicing of Arrow comes to negative sizes
 HEADER = 5
 """A zero and four bytes: what registries put before a message."""
 
@@ -86,7 +87,12 @@ def headed(messages: Messages) -> Framed:
     codes[good] = found
     text = "the value does not begin with a zero and the id of its schema, as messages of a schema registry do"
     refused = {int(at): Refusal("parse", "schema.no-id", text) for at in np.flatnonzero(~magic)}
-    return Framed(pc.binary_slice(values, HEADER), [int(id) for id in distinct], codes, refused)
+    return Framed(after(values, HEADER), [int(id) for id in distinct], codes, refused)
+
+
+def after(values: pa.BinaryArray, start: int) -> pa.BinaryArray:
+    """The values without so many bytes at their start."""
+    return pc.binary_slice(values, start, _LONGEST)
 
 
 def _layout(values: pa.BinaryArray) -> tuple[Codes, Codes, npt.NDArray[np.uint8]]:

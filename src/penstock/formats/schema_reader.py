@@ -202,7 +202,9 @@ class SchemaReader:
 def _by_schema(framed: Framed) -> Iterator[tuple[Any, Indices]]:
     """The messages of each schema, in order."""
     for code, key in enumerate(framed.keys):
-        yield key, np.flatnonzero(framed.codes == code)
+        at = np.flatnonzero(framed.codes == code)
+        if len(at):
+            yield key, at
 
 
 def _texts(rows: pa.RecordBatch, path: str) -> pa.Array | None:

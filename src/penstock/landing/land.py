@@ -19,9 +19,10 @@ from penstock.arrow import arrow_schema
 from penstock.contracts import ShortRead
 from penstock.crashpoints import reach
 from penstock.errors import Transient
+from penstock.formats.admission import UNROUTED
 from penstock.landing.files import Files
 from penstock.landing.identify import identify
-from penstock.landing.letters import Letters
+from penstock.landing.letters import Letters, coordinates
 from penstock.landing.own_columns import completed, empty_partition_values
 from penstock.landing.reading import reading
 from penstock.landing.recipe import Account, Landed, Piece, Recipe, Target
@@ -166,9 +167,10 @@ class _Slice:
 
     def _force(self, messages: Messages, name: str) -> None:
         """Land messages where they were decided to go, whatever a decoder says of them today."""
-        if name == self.recipe.letters.name:
+        if name == self.recipe.letters.name or (self.recipe.kept and name == self.recipe.kept.name):
+            stage = "reland" if name == self.recipe.letters.name else UNROUTED
             text = "landed again; the reason is with the batch's first landing"
-            self._reject(messages, [Reject(at, "reland", "reland", text) for at in range(len(messages))])
+            self._reject(messages, [Reject(at, stage, "reland", text) for at in range(len(messages))])
             return
         type_of = {target.name: type for type, target in self.recipe.targets.items()}
         self.one_by_one(type_of[name], messages)
@@ -205,14 +207,23 @@ class _Slice:
     def _reject(self, messages: Messages, rejects: Sequence[Reject]) -> None:
         if self.recipe.skips:
             rejects = still_rejected(messages, rejects, self.recipe, self.routing)
+        rejects = self._keep(messages, rejects)
         if not rejects:
             return
         self.dead += len(rejects)
         self.landing.reasons.update(reject.code for reject in rejects)
-        self.landing.example = self.landing.example or _coordinates(messages, rejects[0])
+        self.landing.example = self.landing.example or coordinates(messages, rejects[0])
         self.landing.files.add(self.recipe.letters, self.landing.letters.of(messages, rejects))
         places: Indices = messages.positions[np.array([reject.at for reject in rejects])]
         self.routing.mark_table(places, self.recipe.letters.name)
+
+    def _keep(self, messages: Messages, rejects: Sequence[Reject]) -> Sequence[Reject]:
+        """Messages whose type has no table yet go where they wait for one. Returns the others."""
+        kept = [reject for reject in rejects if reject.stage == UNROUTED]
+        if kept and self.recipe.kept is not None:
+            self.landing.files.add(self.recipe.kept, self.landing.letters.kept(messages, kept))
+            self.routing.mark_table(messages.positions[np.array([reject.at for reject in kept])], self.recipe.kept.name)
+        return [reject for reject in rejects if reject.stage != UNROUTED] if kept else rejects
 
     def account(self) -> Account:
         waiting = self.routing.count(WAITING)
@@ -226,8 +237,3 @@ def _joined(runs: list[tuple[_Slice, Messages]]) -> list[tuple[_Slice, Messages]
     """The runs of each slice as one."""
     slices = groupby(runs, key=itemgetter(0))
     return [(work, Messages.joined([messages for _, messages in found])) for work, found in slices]
-
-
-def _coordinates(messages: Messages, reject: Reject) -> str:
-    where = f"{messages.source} partition {messages.partition} position {int(messages.positions[reject.at])}"
-    return f"{where}: {reject.code}, {reject.text}"

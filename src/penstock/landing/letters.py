@@ -12,9 +12,9 @@ import pyarrow as pa
 from penstock.arrow import arrow_schema
 from penstock.landing.letter_columns import LetterColumns
 from penstock.landing.recipe import Recipe
-from penstock.messages import Messages, Reject
+from penstock.messages import UNROUTED_COLUMNS, Messages, Reject
 
-TOO_LARGE = "json.too-large"
+TOO_LARGE = ".too-large"  # of any format
 _YEAR_1, _YEAR_10000 = -62_135_596_800_000, 253_402_300_800_000  # in milliseconds
 
 
@@ -30,6 +30,17 @@ class Letters:
         """One row per reject."""
         found = [self._columns.added(_letter(messages, reject, self._recipe)) for reject in rejects]
         return pa.RecordBatch.from_pylist(found, self._schema)
+
+    def kept(self, messages: Messages, rejects: Sequence[Reject]) -> pa.RecordBatch:
+        """The same for messages that wait until their type gets a table."""
+        found = [_letter(messages, reject, self._recipe) for reject in rejects]
+        return pa.RecordBatch.from_pylist(found, arrow_schema(UNROUTED_COLUMNS))
+
+
+def coordinates(messages: Messages, reject: Reject) -> str:
+    """Where a message is and what is wrong with it, for an error."""
+    where = f"{messages.source} partition {messages.partition} position {int(messages.positions[reject.at])}"
+    return f"{where}: {reject.code}, {reject.text}"
 
 
 def _letter(messages: Messages, reject: Reject, recipe: Recipe) -> dict[str, object]:
@@ -58,7 +69,7 @@ def _letter(messages: Messages, reject: Reject, recipe: Recipe) -> dict[str, obj
 
 def _kept(value: bytes, reject: Reject) -> tuple[str | None, str | None, str]:
     """The value as text if it is text, as base64 if not; over the size limit only its size and hash."""
-    if reject.code == TOO_LARGE:
+    if reject.code.endswith(TOO_LARGE):
         return None, None, f"; sha256 {hashlib.sha256(value).hexdigest()}"
     try:
         return value.decode("utf-8"), None, ""

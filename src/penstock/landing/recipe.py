@@ -36,12 +36,13 @@ class Recipe:
     allow: str | None
     targets: Mapping[str, Target]  # type → its table
     letters: Target
+    kept: Target | None = None  # where messages of unrouted types go
     envelope: Envelope | None = None
     transforms: Mapping[str, str] = having(default_factory=dict)
     nulls: Literal["remove", "keep"] = "remove"
     letter_transforms: Mapping[str, str] = having(default_factory=dict)
     refused: Mapping[str, tuple[str, str]] = having(default_factory=dict)
-    unrouted: Unrouted = "create"
+    unrouted: Unrouted | Literal["wait"] = "create"
     room: int = 500
     max_columns: int = 1_000
     settled: bool = False  # the second job of a batch: nothing may wait any more

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from penstock.catalog import LETTERS
 from penstock.contracts import Bound, Positions
 from penstock.errors import Transient
 from penstock.metrics.numbers import Numbers
 from penstock.observe import BatchReport, Silence, TableReport
+from penstock.places import LETTERS
 from penstock.protocol.entry import Counts, Entry, Portion
 
 # Dead letters with these codes could be parsed, but not become rows. All other codes belong to a format.

@@ -10,9 +10,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from penstock.catalog import LETTERS, Catalog
+from penstock.catalog import Catalog
 from penstock.ledger import Ledger
 from penstock.pipeline import Pipeline
+from penstock.places import LETTERS
 from penstock.protocol.entry import Counts, Entry, Portion, Range, Skips
 from penstock.protocol.takeover import left
 from penstock.running import catalog_of

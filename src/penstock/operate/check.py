@@ -6,11 +6,11 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from penstock.catalog import LETTERS
 from penstock.engine.java import java
 from penstock.errors import PenstockError
 from penstock.ledger import Ledger
 from penstock.pipeline import Pipeline
+from penstock.places import LETTERS
 from penstock.protocol.begin import Accepted, beginning
 from penstock.protocol.entry import Place
 from penstock.protocol.plan import backlog

@@ -15,12 +15,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from penstock.catalog import LETTERS
 from penstock.errors import PenstockError, Transient
 from penstock.observe import BatchReport, Silence
 from penstock.operate.audit import Audit
 from penstock.operate.check import Finding
 from penstock.pipeline import Pipeline
+from penstock.places import LETTERS
 from penstock.protocol.entry import Counts, Entry
 
 QUIET = 30.0  # seconds before the same trouble is told again

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.catalog import HOME, LETTERS
 from penstock.ledger import Ledger
+from penstock.places import HOME, LETTERS
 from penstock.protocol.commits import pending
 from penstock.protocol.entry import Entry
 from penstock.storage import Storage, child

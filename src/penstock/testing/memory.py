@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from penstock.catalog import storage_opener
+from penstock.places import storage_opener
 from penstock.config.parts import part
 from penstock.contracts import Bound, Identity, Positions, ShortRead, Slice
 from penstock.crew import Threads

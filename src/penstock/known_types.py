@@ -1,0 +1,98 @@
+"""Types that a registry knows, with their columns: asked for again before each batch, and remembered, so that a
+registry that is away or was emptied does not look like one that knows nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Protocol
+
+from penstock.errors import PenstockError, Transient
+from penstock.registries.spark_json import from_spark, to_spark
+from penstock.schema import Schema
+from penstock.storage import Storage
+
+_FILE = "schemas/types.json"
+
+
+class Listed(Protocol):
+    """What a registry says it has."""
+
+    @property
+    def types(self) -> Mapping[str, Schema]: ...
+
+    @property
+    def complaints(self) -> Mapping[str, str]:
+        """Why something in it is no type, by name."""
+        ...
+
+
+class Types(Protocol):
+    """A registry of types: each has a name, and the columns of its messages."""
+
+    def types(self) -> Listed:
+        """All that there are, now. Raises `Transient` if that cannot be told."""
+        ...
+
+
+class KnownTypes:
+    """What a registry said last, and whether that is what it says now."""
+
+    def __init__(self, registry: Types | None, storage: Storage) -> None:
+        self._registry, self._storage = registry, storage
+        self._last: dict[str, Schema] | None = None
+        self._told: set[str] = set()
+        self._news: list[Transient] = []
+        self.is_current = True
+
+    def refresh(self) -> Mapping[str, Schema]:
+        """The types to go on with. Raises `Transient` if none were ever known and the registry is away."""
+        if self._registry is None:
+            return {}
+        if self._last is None:
+            self._last = _read(self._storage.get(_FILE))
+        try:
+            found = self._registry.types()
+        except Transient as away:
+            if self._last is None:
+                raise
+            self.is_current = False
+            self._tell("away", Transient(away.code, f"{away.what}; types are as it said last", away.remedy))
+            return self._last
+        self.is_current = True
+        self._told.discard("away")
+        self._heed(found)
+        return self._last or {}
+
+    def _heed(self, found: Listed) -> None:
+        last = self._last or {}
+        for name, why in found.complaints.items():
+            what = f"the registry's '{name}' is no type: {why}"
+            self._tell(f"bad {name} {why}", Transient("registry.bad-type", what, "register it again, or remove it"))
+        gone = sorted(last.keys() - found.types.keys() - found.complaints.keys())
+        if gone:
+            what = f"the registry no longer has {', '.join(gone[:5])}{' and more' if gone[5:] else ''}"
+            remedy = "what was known of them stays in use; register them again"
+            self._tell(f"gone {gone}", Transient("registry.types-gone", what, remedy))
+        now = {**last, **found.types}
+        if now != self._last:
+            self._storage.put(_FILE, json.dumps({name: to_spark(now[name]) for name in sorted(now)}).encode())
+            self._last = now
+
+    def _tell(self, key: str, why: Transient) -> None:
+        if key not in self._told:
+            self._told.add(key)
+            self._news.append(why)
+
+    def news(self) -> list[Transient]:
+        """What should be told, and was not yet."""
+        news, self._news = self._news, []
+        return news
+
+
+def _read(content: bytes | None) -> dict[str, Schema] | None:
+    """What was remembered; None if nothing was, or it is damaged: the registry will be asked."""
+    try:
+        return {name: from_spark(text) for name, text in json.loads(content or b"").items()}
+    except (ValueError, AttributeError, TypeError, PenstockError):
+        return None

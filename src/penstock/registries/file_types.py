@@ -1,0 +1,67 @@
+"""Files as a registry of types: one for each, named for it, with its columns as Spark writes a schema in JSON."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from penstock.declared import Declared
+from penstock.errors import refused
+from penstock.registries.files import SchemaFiles
+from penstock.registries.redis import Found
+from penstock.registries.spark_json import from_spark
+
+
+@cache
+def _files(path: str) -> SchemaFiles[dict[str, bytes]]:
+    return SchemaFiles(path, dict)
+
+
+class FileTypes(Declared):
+    """A folder of `<type>.json` files, or one such file."""
+
+    path: str = Field(min_length=1)
+    """The folder, or the file."""
+
+    @classmethod
+    def model_validate(cls, obj: Any, **more: Any) -> FileTypes:
+        """A path alone is enough."""
+        return super().model_validate({"path": obj} if isinstance(obj, str) else obj, **more)
+
+    def types(self) -> Found:
+        """Every type with its schema, and a complaint for every file that holds none."""
+        found = Found({}, {})
+        for name, content in self._content().items():
+            type = name.removesuffix(".json")
+            try:
+                found.types[type] = from_spark(content.decode("utf-8"))
+            except ValueError as why:
+                found.complaints[type] = str(why)
+        return found
+
+    def names(self) -> list[str]:
+        return sorted(name.removesuffix(".json") for name in self._content())
+
+    def text(self, type: str) -> str | None:
+        """The schema of a type as it is written; None if there is none."""
+        content = self._content().get(f"{type}.json")
+        return None if content is None else content.decode("utf-8")
+
+    def register(self, type: str, text: str) -> None:
+        """Make a type known, or change its schema. A ValueError if it is not a schema."""
+        from_spark(text)
+        folder = Path(self.path)
+        if not folder.is_dir() or Path(type).name != type:
+            raise ValueError(f"{self.path} must be a folder, and the type's name the name of a file in it")
+        half = folder / f".{type}.json.new"
+        half.write_text(text)
+        half.rename(folder / f"{type}.json")
+
+    def _content(self) -> dict[str, bytes]:
+        try:
+            return _files(self.path).newest()
+        except ValueError as why:
+            raise refused("config.schema-file", str(why), "correct the path or the file") from None
