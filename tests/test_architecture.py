@@ -35,6 +35,8 @@ ROOMS = {
     "obstore": ("penstock.storage",),
     "yaml": ("penstock.config",),
     "cyclopts": ("penstock.cli",),
+    "google": ("penstock.formats.protobuf",),
+    "redis": ("penstock.registries.redis", "penstock.registries.redis_answers"),
     "prometheus_client": ("penstock.metrics.prometheus",),
     "rich": ("penstock.cli", "penstock.operate", "penstock.demo"),
 }

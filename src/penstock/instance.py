@@ -15,7 +15,7 @@ import msgspec
 from penstock.batch import Engine, LandedBatch, reland
 from penstock.catalog import Catalog, OpenTable
 from penstock.commit import Commits
-from penstock.contracts import Bound, File, Home, Identity, Refreshes, ShortRead, Slice, TableState
+from penstock.contracts import Bound, File, Identity, ShortRead, Slice, TableState
 from penstock.crashpoints import reach
 from penstock.crew import Crew
 from penstock.errors import (
@@ -35,6 +35,7 @@ from penstock.protocol.begin import Accepted, Beginning, beginning, same_stream
 from penstock.protocol.entry import Entry, Known, Place
 from penstock.protocol.plan import Measure
 from penstock.protocol.takeover import left
+from penstock.recipes import recipe
 from penstock.start import found, is_newest, look, seen, tables_moved_too
 
 T = TypeVar("T")
@@ -180,33 +181,9 @@ class Instance:
 
     def recipe(self) -> Recipe:
         """What tasks need to know, as things stand."""
-        pipeline, catalog = self.pipeline, self.catalog
-        for why in catalog.known.news():
+        for why in self.catalog.known.news():
             self.around.observer.warned(why)
-        return Recipe(
-            source=pipeline.source,
-            format=pipeline.format.refreshed() if isinstance(pipeline.format, Refreshes) else pipeline.format,
-            by=pipeline.route.by,
-            allow=pipeline.route.allow,
-            unrouted=pipeline.route.unrouted if catalog.known.is_current else "wait",
-            targets=dict(catalog.targets),
-            letters=catalog.letters,
-            kept=catalog.unrouted,
-            envelope=pipeline.envelope,
-            transforms=pipeline.transforms,
-            nulls=pipeline.transform_nulls,
-            letter_transforms=pipeline.dead_letters.transforms,
-            room=pipeline.tables.limit - len(catalog.targets),
-            max_columns=pipeline.tables.max_columns,
-            source_name=self.head.source.name,
-            config=self.around.config,
-            now=int(self.around.now().timestamp() * 1e6),
-            storage=catalog.options,
-            fsync=pipeline.fsync,
-            home=Home(catalog.ledger_location, catalog.options),
-            held=self.catalog.held(),
-            skips=self.head.skips,
-        )
+        return recipe(self.pipeline, self.catalog, self.head, self.around.config, self.around.now())
 
     def _missing(self, name: str, files: Iterable[File]) -> list[str]:
         """Those of a table's files that are nowhere. What was held while its place could not be written is

@@ -9,7 +9,8 @@ from typing import Any
 from penstock.contracts import Home
 from penstock.formats.decoding import Decoder, Framed, headed
 from penstock.messages import Messages
-from penstock.registries import Registered, Registry
+from penstock.registries import Registered
+from penstock.registries.confluent import ConfluentRegistry
 from penstock.registries.shelf import Shelf
 from penstock.values.plain import Refusal
 
@@ -34,10 +35,12 @@ def kept(key: Any, make: Callable[[], Decoder]) -> Decoder:
 class RegistryFraming:
     """How messages of a schema registry say which schema they were written with."""
 
-    def __init__(self, kind: str, registry: Registry, home: Home | None, make: Callable[[Registered], Decoder]) -> None:
+    def __init__(
+        self, kind: str, registry: ConfluentRegistry, home: Home | None, make: Callable[[Registered], Decoder]
+    ) -> None:
         assert home is not None, "schemas are kept in the app's own area"
         self.kind, self.registry, self._make = kind, registry, make
-        self._shelf = Shelf(home.location, home.options)
+        self._shelf = Shelf(home.location, home.options, registry.grace)
         self._topic = ""
         self._found: dict[int, Registered | Refusal] = {}
 

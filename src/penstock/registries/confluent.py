@@ -78,6 +78,8 @@ class ConfluentRegistry(Declared):
     """The proxy to go through, `http://`; it may hold a user and a password."""
     timeout: Annotated[Duration, Field(gt=0, le=300)] = 10.0
     """How long one question may take."""
+    grace: Annotated[Duration, Field(ge=0, le=86_400)] = 60.0
+    """How long an id may be unknown to the registry before its messages are dead letters. Until then penstock waits."""
     private: bool = True
     """Whether the registry may be on this machine or in a private network."""
 

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from penstock.declared import Declared
 from penstock.errors import refused
@@ -26,10 +26,10 @@ class FileTypes(Declared):
     path: str = Field(min_length=1)
     """The folder, or the file."""
 
+    @model_validator(mode="before")
     @classmethod
-    def model_validate(cls, obj: Any, **more: Any) -> FileTypes:
-        """A path alone is enough."""
-        return super().model_validate({"path": obj} if isinstance(obj, str) else obj, **more)
+    def _a_path_is_enough(cls, given: Any) -> Any:
+        return {"path": given} if isinstance(given, str) else given
 
     def types(self) -> Found:
         """Every type with its schema, and a complaint for every file that holds none."""
