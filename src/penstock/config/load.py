@@ -17,6 +17,7 @@ from penstock.config.document import Document, Location, read
 from penstock.config.parts import known, part
 from penstock.errors import Complaint, ConfigError
 from penstock.pipeline import Pipeline
+from penstock.route import SCHEMA_PARTS
 
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
 _ONE = {"sources": "source", "formats": "format", "registries": "registry"}
@@ -40,6 +41,7 @@ def declared(document: Document, environ: Mapping[str, str]) -> Pipeline:
             found[key] = _part(kind, (key,), found[key], document)
     pipeline: Pipeline | None = _validated(Pipeline, found, (), document)
     _check_table_format(content, document)
+    _check_route(pipeline, document)
     if document.complaints or pipeline is None:
         raise ConfigError(sorted(document.complaints, key=_line))
     return pipeline
@@ -135,6 +137,15 @@ def _check_table_format(content: dict[str, Any], document: Document) -> None:
             near or f"there is: {', '.join(sorted(known('tables')))}",
             "config.unknown-part",
         )
+
+
+def _check_route(pipeline: Pipeline | None, document: Document) -> None:
+    """A part of a schema can name types only where messages have schemas with that part."""
+    by, can = (pipeline.route.by, getattr(pipeline.format, "routes", ())) if pipeline else ("topic", ())
+    if by in SCHEMA_PARTS and by not in can:
+        what = f"route.by is {by}, and messages in this format have no such thing"
+        there = ", ".join((*can, "topic", "key", "{field: …}", "{header: …}"))
+        _complain(document, ("route", "by"), what, f"types can come from: {there}", "config.route")
 
 
 # --- complaints ----------------------------------------------------------------------------------

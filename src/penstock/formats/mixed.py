@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from penstock.contracts import Format, Reader, Shapes
 from penstock.declared import Declared
@@ -29,6 +29,18 @@ class MixedFormat(Declared):
     """Value of the header → the format of such messages."""
     default: str | None = None
     """Which of them messages have that say nothing. Not set, those are dead letters."""
+
+    @property
+    def routes(self) -> tuple[str, ...]:
+        """The parts of a schema that can name a message's type, whichever format it is in."""
+        each = [set(getattr(format, "routes", ())) for format in self.formats.values()]
+        return tuple(sorted(set.intersection(*each)))
+
+    @model_validator(mode="after")
+    def _default_is_one_of_them(self) -> MixedFormat:
+        if self.default is not None and self.default not in self.formats:
+            raise ValueError(f"has the default {self.default}, and no such format among its formats")
+        return self
 
     def refreshed(self) -> MixedFormat:
         """With what the formats take along to workers now."""

@@ -30,6 +30,11 @@ class JsonSchemaFormat(JsonFormat):
     registry: ConfluentRegistry
     """The registry that gave out the ids which messages begin with."""
 
+    @property
+    def routes(self) -> tuple[str, ...]:
+        """The parts of a schema that can name a message's type."""
+        return ("record", "subject", "schema")
+
     def reader(self, shapes: Shapes) -> Reader:
         return SchemaReader(RegistryFraming("JSON", self.registry, shapes.home, self._decoder), shapes)
 
