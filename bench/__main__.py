@@ -12,21 +12,28 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
 
 from bench import baseline, jobs, measure, report
+from bench.format_baseline import AVRO_LOCK
+from bench.format_report import format_rows
+from bench.formats import ENCODINGS
 from bench.jobs import Job, Result
 from bench.topics import Feed, Topic
 from penstock.demo.broker import LocalBroker
 from penstock.demo.jars import fetch
+from penstock.errors import PenstockError
+from penstock.registries.confluent import ConfluentRegistry
+from tests.support.registry import LocalRegistry
 
 OUT = Path("build/bench")
-PARTS = ["throughput", "mixes", "transforms", "small"]
+PARTS = ["throughput", "mixes", "transforms", "formats", "small"]
 
 
 @dataclass
@@ -39,15 +46,16 @@ class Bench:
     console: Console
     warm: Topic
     results: list[Result] = field(default_factory=list)
+    registry: str = ""
 
-    def fill(self, topic: Topic) -> int:
+    def fill(self, topic: Topic, values: Iterable[bytes] | None = None) -> int:
         self.console.print(f"[dim]{_now()} fill topic {topic.name}: {topic.messages:,} messages[/]", highlight=False)
-        return Feed(self.servers, topic).send()
+        return Feed(self.servers, topic, values).send()
 
     def measure(self, module: str, kind: str, topics: list[Topic], repeat: int = 1) -> Result:
         self.console.print(f"[dim]{_now()} {module} {kind}[/]", highlight=False)
         folder = self.scratch / f"job-{len(self.results)}-{kind}"
-        job = Job(kind, self.servers, self.broker, str(folder), self.warm, topics, repeat)
+        job = Job(kind, self.servers, self.broker, str(folder), self.warm, topics, repeat, self.registry)
         self.results.append(jobs.run(f"bench.{module}", job))
         return self.results[-1]
 
@@ -91,6 +99,9 @@ def _measure(given: argparse.Namespace, console: Console) -> list[report.Row]:
             rows += mixes(bench, 3_000_000 // less, given.repeat)
         if "transforms" in parts:
             rows += transforms(bench, Topic("books", 1_000_000 // less, books=True), given.repeat)
+        if "formats" in parts:
+            registry = stack.enter_context(LocalRegistry(scratch / "registry"))
+            rows += formats(bench, registry.url, 3_000_000 // less, given.repeat)
         if "small" in parts:
             rows += small(bench, 80 if given.quick else 200)
     return [*rows, report.quiet_row(bench.results)]
@@ -120,6 +131,37 @@ def mixes(bench: Bench, messages: int, repeat: int) -> list[report.Row]:
 def transforms(bench: Bench, topic: Topic, repeat: int) -> list[report.Row]:
     bench.fill(topic)
     return report.transform_rows(bench.measure("penstock_runs", "transforms", [topic], repeat))
+
+
+def formats(bench: Bench, registry: str, messages: int, repeat: int) -> list[report.Row]:
+    """The same events as JSON, Avro and Protobuf, each way of landing them in turn."""
+    topics = {name: Topic(f"as-{name}", messages) for name in ("json", *ENCODINGS)}
+    benches, sizes = {"json": bench}, {"json": bench.fill(topics["json"])}
+    for name, encoding in ENCODINGS.items():
+        ids = encoding.register(ConfluentRegistry(url=registry), topics[name])
+        benches[name] = replace(bench, registry=registry, warm=replace(bench.warm, name=f"warm-{name}"))
+        bench.fill(benches[name].warm, encoding.values(benches[name].warm, ids))
+        sizes[name] = bench.fill(topics[name], encoding.values(topics[name], ids))
+    ways = [("fastavro", "avro"), *([("from_avro", "avro")] if _can_have(AVRO_LOCK) else []), ("protobuf", "protobuf")]
+    ours: dict[str, list[Result]] = {name: [] for name in topics}
+    spark: dict[str, list[Result]] = {way: [] for way, _ in ways}
+    for _ in range(repeat):
+        for way, name in ways:
+            spark[way].append(benches[name].measure("baseline", way, [topics[name]]))
+        for name, topic in topics.items():
+            kind = "whole" if name == "json" else name
+            ours[name].append(benches[name].measure("penstock_runs", kind, [topic]))
+    return format_rows(
+        {name: report.Throughput(f"penstock {name}", found, sizes[name]) for name, found in ours.items()},
+        {way: report.Throughput(f"Spark {way}", spark[way], sizes[name]) for way, name in ways},
+    )
+
+
+def _can_have(lock: Path) -> bool:
+    try:
+        return bool(fetch(lock))
+    except PenstockError:
+        return False
 
 
 def small(bench: Bench, batches: int) -> list[report.Row]:

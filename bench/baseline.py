@@ -1,6 +1,7 @@
 """Two plain Spark ways of doing the same. Started by `bench.jobs`, as a process of its own.
 
-Both read with Structured Streaming and parse with `from_json` once, with a schema told up front.
+Both read with Structured Streaming and parse with `from_json` once, with a schema told up front. Messages that
+are not JSON are decoded as `bench.format_baseline` says, and then go the way of `each`.
 
 - `each`: `foreachBatch`, and in it one filtered append per type: five Delta tables.
 - `once`: the best plan found that Spark can run by itself: one write per batch into one Delta table
@@ -19,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from bench import measure
+from bench.format_baseline import AVRO_LOCK, DECODERS, decoded
 from bench.jobs import HERE, Clock, Job, Part, Result, Run, answer, expect, told
 from bench.topics import SCHEMA, Topic
 from penstock.demo.jars import fetch
@@ -55,11 +57,16 @@ def main() -> None:
     job = told()
     os.environ.update({"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"})
     builder = SparkSession.builder.master("local[*]").appName(f"bench {job.kind}")
-    builder = builder.config("spark.jars", ",".join(map(str, sorted(fetch(LOCK).glob("*.jar")))))
+    jars = [jar for lock in _locks(job.kind) for jar in sorted(fetch(lock).glob("*.jar"))]
+    builder = builder.config("spark.jars", ",".join(map(str, jars)))
     spark = builder.config(map=CONF).getOrCreate()
     land(job, spark, job.warm)
     answer(job, Result([land(job, spark, topic) for topic in job.topics], measure.peaks()))
     spark.stop()
+
+
+def _locks(kind: str) -> list[Path]:
+    return [LOCK, AVRO_LOCK] if kind == "from_avro" else [LOCK]
 
 
 def land(job: Job, spark: SparkSession, topic: Topic) -> Run:
@@ -67,14 +74,18 @@ def land(job: Job, spark: SparkSession, topic: Topic) -> Run:
     lake = job.place / "lake" / topic.name
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.servers)
     messages = reader.option("subscribe", topic.name).options(**READER).load()
-    rows = messages.select(F.from_json(F.col("value").cast("string"), SCHEMA).alias("row")).select("row.*")
-    query, tables = (each if job.kind == "each" else once)(rows, topic, lake)
+    rows = decoded(job.kind, messages) if job.kind in DECODERS else parsed(messages)
+    query, tables = (once if job.kind == "once" else each)(rows, topic, lake)
     with Clock(job) as clock:
         running = query.option("checkpointLocation", str(lake / "checkpoint")).trigger(availableNow=True).start()
         running.awaitTermination()
     written = expect(topic, tables)
     shutil.rmtree(lake)
     return Run(topic.name, Part(topic.messages, clock.seconds, clock.cpu), written, clock.others)
+
+
+def parsed(messages: DataFrame) -> DataFrame:
+    return messages.select(F.from_json(F.col("value").cast("string"), SCHEMA).alias("row")).select("row.*")
 
 
 def each(rows: DataFrame, topic: Topic, lake: Path) -> tuple[DataStreamWriter, list[Path]]:

@@ -33,6 +33,7 @@ class Job(msgspec.Struct, frozen=True):
     warm: Topic
     topics: list[Topic]
     repeat: int = 1
+    registry: str = ""  # its URL, where messages have schemas
 
     @property
     def place(self) -> Path:

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -13,10 +14,13 @@ from bench import measure
 from bench.jobs import Clock, Job, Part, Result, Run, SmallBatch, answer, expect, told
 from bench.topics import CLEAN_START, Feed, Topic
 from penstock.engine.session import open_context
+from penstock.formats.avro import AvroFormat
 from penstock.formats.json import JsonFormat
+from penstock.formats.protobuf import ProtobufFormat
 from penstock.loop import Until
 from penstock.observe import BatchReport, Silence
 from penstock.pipeline import Batch, Pipeline, Spark, Tables
+from penstock.registries.confluent import ConfluentRegistry
 from penstock.route import FieldRoute, Route
 from penstock.running import run
 from penstock.sources.kafka import KafkaSource
@@ -37,6 +41,8 @@ def main() -> None:
     context = open_context("bench", Spark())  # `run` finds it and uses it: every run has the same, warm one
     measures: dict[str, Callable[[Job], Result]] = {
         "whole": whole,
+        "avro": whole,
+        "protobuf": whole,
         "mixes": mixes,
         "small": small,
         "transforms": transforms,
@@ -108,12 +114,20 @@ def _lake(job: Job, topic: Topic) -> Path:
     return job.place / "lake" / topic.name
 
 
+def _form(job: Job) -> dict[str, Any]:
+    """What messages look like, and what names their type."""
+    if not job.registry:
+        return {"format": JsonFormat(), "route": Route(by=FieldRoute(field="eventType"))}
+    registry = ConfluentRegistry(url=job.registry)
+    format = AvroFormat(registry=registry) if job.kind == "avro" else ProtobufFormat(registry=registry)
+    return {"format": format, "route": Route(by="subject")}
+
+
 def _pipeline(job: Job, topic: Topic, batch: Batch | None = None, rules: Mapping[str, str] | None = None) -> Pipeline:
     return Pipeline(
         app="bench",
         source=KafkaSource(servers=job.servers, topic=topic.name),
-        format=JsonFormat(),
-        route=Route(by=FieldRoute(field="eventType")),
+        **_form(job),
         transforms=dict(rules or {}),
         tables=Tables(base=str(_lake(job, topic))),
         batch=batch or Batch(),  # as it comes: a million messages or half a gigabyte

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -66,8 +66,8 @@ class Topic:
 class Feed:
     """Makes a topic and sends its messages, uncompressed: all at once, or a few at a time."""
 
-    def __init__(self, servers: str, topic: Topic) -> None:
-        self._topic, self._values = topic, enumerate(topic.values())
+    def __init__(self, servers: str, topic: Topic, values: Iterable[bytes] | None = None) -> None:
+        self._topic, self._values = topic, enumerate(topic.values() if values is None else values)
         admin = AdminClient({"bootstrap.servers": servers})
         admin.create_topics([NewTopic(topic.name, PARTITIONS, 1)])[topic.name].result()
         self._producer = Producer(

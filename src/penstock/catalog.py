@@ -14,6 +14,7 @@ from penstock.landing.recipe import Target
 from penstock.merging import extended, settled
 from penstock.messages import RESCUED, SOURCE_COLUMNS, UNROUTED_COLUMNS
 from penstock.new_columns import admitted, leaves, tells_too_wide
+from penstock.pace import Pace
 from penstock.partitioning import partitioned
 from penstock.pipeline import Pipeline, TableSpec
 from penstock.places import LETTERS, UNROUTED, OpenStorage, ledger_location, storage_options
@@ -51,6 +52,7 @@ class Catalog:
         self.unrouted = Target(UNROUTED, self.location(UNROUTED), Shape(UNROUTED_COLUMNS, "freeze"), ("type",))
         if complaints := self._complaints():
             raise ConfigError(complaints)
+        self.pace = Pace(pipeline.tables.new_per_hour, pipeline.tables.new_columns_per_hour)
         self.known = KnownTypes(pipeline.registry, self.storage(self.ledger_location))
         self._registered: Mapping[str, Schema] = {}
         self._declare({type: spec.declared for type, spec in pipeline.tables.types.items() if spec.declared})
@@ -129,11 +131,10 @@ class Catalog:
             self._learn(name, state.schema, state.partition_by)
 
     def look_again(self) -> None:
-        """Take over what a registry says of types, and columns that somebody else gave to tables. Where messages
-        may bring columns themselves, this is done when they do; elsewhere a field without a column is dropped or
-        refused, and should not be."""
+        """Take over what a registry says, and columns that somebody else gave to tables. Where messages may bring
+        columns themselves, this is done when they do; elsewhere their field would be dropped or refused."""
         found = self.known.refresh()
-        news = {type: found[type] for type in found if found[type] != self._registered.get(type)}
+        news = [type for type in found if found[type] != self._registered.get(type)]
         self._registered = found
         self._declare(news)
         for target in [target for target in self.targets.values() if target.shape.evolve != "add"]:
@@ -143,8 +144,7 @@ class Catalog:
     def _declare(self, types: Iterable[str]) -> None:
         """Types whose columns somebody declared have their table in mind before the first message."""
         for type in types:
-            known = self.targets.get(type)
-            if known is not None:
+            if known := self.targets.get(type):
                 spec = self._pipeline.tables.spec(type)
                 self.targets[type] = self._placed(type, spec, known.shape.schema, known.partition_by)
                 continue
@@ -174,6 +174,7 @@ class Catalog:
     def grow(self, seen: Mapping[str, Schema]) -> Growth:
         """Shapes for messages that wait: new tables for new types, new columns for known ones."""
         targets, refused, frozen = dict(self.targets), {}, set()
+        self.pace.begin()
         for type in sorted(seen):
             try:
                 targets[type] = self._grown(type, seen[type], targets)
@@ -187,6 +188,7 @@ class Catalog:
 
     def settle(self, growth: Growth, entry_tables: Iterable[str]) -> None:
         """The batch was decided: what it created and added is known from now on."""
+        self.pace.settle()
         self.existing |= set(entry_tables)
         self.targets.update(
             {t: g for t, g in growth.targets.items() if g.name in self.existing and t not in growth.frozen}
@@ -240,6 +242,10 @@ class Catalog:
             raise _Refused("schema.no-columns", "no message of this type has had a field with a value yet")
         if not count or count > max(limit, had):
             raise _Refused("schema.too-many-columns", f"the type has more than {limit} columns")
+        if not had and not self.pace.allows("tables"):
+            raise _Refused("type.pace", "as many tables were made within the hour as tables.new_per_hour allows")
+        if had and count > had and not self.pace.allows("columns", count - had):
+            raise _Refused("schema.pace", "tables got as many columns within the hour as they may")
         return target
 
     def _own_name(self, type: str, names: Collection[str]) -> str:

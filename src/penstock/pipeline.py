@@ -101,6 +101,10 @@ class Tables(Declared):
     """How many tables there may be. Messages of further types are dead letters."""
     max_columns: int = Field(default=1_000, ge=1)
     """How many columns a table may get from messages; fields inside of objects count too."""
+    new_per_hour: int | None = Field(default=None, ge=0)
+    """How many tables may be made within an hour. Messages of further types are dead letters. Not set, any number."""
+    new_columns_per_hour: int | None = Field(default=None, ge=0)
+    """How many columns tables may get from messages within an hour. Not set, any number."""
     park_after: Duration = 120.0
     """How long a table may fail before the others stop waiting for it."""
     storage: dict[str, SecretStr] = {}

@@ -16,7 +16,7 @@ from penstock.config.ingest_options import WITHOUT_EFFECT
 from penstock.config.ingest_place import Place, place
 from penstock.config.ingest_transforms import transforms
 from penstock.config.load import declared
-from penstock.config.schema_source import encoding, settings
+from penstock.config.schema_source import Encoding, RegistryAccess, encoding, registry_access, said, settings
 from penstock.config.spark_conf import SparkConf, spark_conf
 from penstock.config.written import written
 from penstock.errors import ConfigError, refused, shown
@@ -106,13 +106,14 @@ def request(tokens: Sequence[str], environ: Mapping[str, str]) -> IngestRequest:
     """What is asked for. Raises ConfigError with everything that is wrong with how it was asked."""
     given = read(tokens, environ)
     client = given.attempt(lambda: client_settings(given.texts("kafka_setting"), environ), ClientSettings())
-    where = given.attempt(lambda: place(given), Place("", ""))
+    format = given.attempt(lambda: encoding(given), Encoding())
+    registry = given.attempt(lambda: registry_access(format, environ), RegistryAccess())
+    where = given.attempt(lambda: place(given, names_itself=format.is_registered), Place("", ""))
     draft = _Draft(given)
     draft.option("app_id", "app")
     _source(draft, where, client)
-    gzip = "decompress_gzip" in given
-    draft.put(given.attempt(lambda: settings(encoding(given), gzip=gzip), "json"), "--json", "format")
-    _route(draft, where)
+    _format(draft, format, registry)
+    _route(draft, where, format)
     _transforms(draft, "transform", "transforms")
     _tables(draft, where, environ)
     _batch(draft)
@@ -124,7 +125,8 @@ def request(tokens: Sequence[str], environ: Mapping[str, str]) -> IngestRequest:
         given.number(name)
     if given.complaints:
         raise ConfigError(given.complaints)
-    told, secrets = notes(given, where, client, environ), {**client.stand_ins, **conf.stand_ins}
+    told = notes(given, where, client, format, environ)
+    secrets = {**client.stand_ins, **registry.stand_ins, **conf.stand_ins}
     return IngestRequest(draft.settings, draft.said, own, told, secrets)
 
 
@@ -206,9 +208,17 @@ def _seek(given: Given) -> dict[str, int] | None:
 # --- where to, and how ---------------------------------------------------------------------------
 
 
-def _route(draft: _Draft, where: Place) -> None:
-    if where.table and where.table != where.topic:
+def _format(draft: _Draft, format: Encoding, registry: RegistryAccess) -> None:
+    draft.settings["format"] = settings(format, registry, gzip="decompress_gzip" in draft.given)
+    draft.said |= said(format, registry)
+
+
+def _route(draft: _Draft, where: Place, format: Encoding) -> None:
+    """One table takes all. Else a type is what the message's schema calls it, or the topic."""
+    if where.table and (where.table != where.topic or format.is_registered):
         draft.put({"constant": where.table}, draft.given.by("table_location"), "route", "by")
+    elif format.is_registered:
+        draft.put("record", format.by, "route", "by")
     draft.option("message_type_whitelist", "route", "allow")
 
 

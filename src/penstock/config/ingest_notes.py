@@ -9,6 +9,7 @@ from penstock.config.client_settings import FLAG, ClientSettings, variable
 from penstock.config.flags import Given
 from penstock.config.ingest_options import WITHOUT_EFFECT
 from penstock.config.ingest_place import Place
+from penstock.config.schema_source import PASSWORD, USERNAME, Encoding
 from penstock.errors import shown
 from penstock.storage import child
 
@@ -16,9 +17,14 @@ _LOCK = ("AWS_S3_LOCKING_PROVIDER", "DYNAMO_LOCK_", "DELTA_DYNAMO_", "DEAD_LETTE
 _QUEUE = "KDI_METRICS_INPUT_QUEUE_SIZE"
 
 
-def notes(given: Given, where: Place, client: ClientSettings, environ: Mapping[str, str]) -> tuple[str, ...]:
+def notes(
+    given: Given, where: Place, client: ClientSettings, format: Encoding, environ: Mapping[str, str]
+) -> tuple[str, ...]:
     """One sentence for everything that was asked for and is done differently, or not at all."""
     found = [_without_effect(given, environ), _letters(given, where), *_client(given, client)]
+    found += [_tables(where, format), *_registry(given, format, environ)]
+    if "decompress_gzip" in given and not format.is_plain_json:
+        found.append(f"{given.by('decompress_gzip')}: without effect, it is for JSON without a registry")
     if "seek_offsets" in given and given.text("auto_offset_reset") == "latest":
         found.append(f"partitions that {given.by('seek_offsets')} does not name begin with their first message")
     if "checkpoints" in given:
@@ -58,6 +64,27 @@ def _client(given: Given, client: ClientSettings) -> list[str]:
         f"{FLAG} {name}: everybody on this machine can read it; set {variable(name)} instead"
         for name in client.typed_secrets
     ]
+
+
+def _tables(where: Place, format: Encoding) -> str:
+    """Which tables there will be, where the original has other ones."""
+    if where.table:
+        return ""
+    if format.name == "json" and format.is_registered:
+        return f"{format.by}: tables are named for the $id of their schema, with '@2F' for '/' and '@3A' for ':'"
+    if format.name == "avro" and not format.is_registered and format.schemas.path is None:
+        return f"{format.by}: messages are of the type that the topic names, in {shown(child(where.base, where.topic))}"
+    return ""
+
+
+def _registry(given: Given, format: Encoding, environ: Mapping[str, str]) -> list[str]:
+    if format.user is not None and format.user[1] and given.typed(format.name):
+        return [
+            f"{format.by}: everybody on this machine can read the password in it; set {USERNAME} and {PASSWORD} instead"
+        ]
+    if format.is_registered and format.user is None and environ.get(PASSWORD) and not environ.get(USERNAME):
+        return [f"{PASSWORD}: without effect, there is no {USERNAME}"]
+    return []
 
 
 def comments(options: Sequence[str], stand_ins: Sequence[str]) -> list[str]:

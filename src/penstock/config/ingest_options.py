@@ -145,13 +145,22 @@ _MESSAGES = (
         takes="many",
         metavar="PATH: SOURCE",
     ),
-    _format("json", "Messages are JSON, the default. With a schema registry: not yet.", "JSON_REGISTRY"),
-    _format("avro", "Messages are Avro. Not yet.", "AVRO_REGISTRY"),
-    _format("protobuf", "Messages are Protobuf. Not yet.", "PROTOBUF_REGISTRY"),
-    _format("soe-avro", "Messages are Avro in single-object encoding. Not yet."),
+    _format("json", "Messages are JSON, the default: plain, or of the schema registry at a URL.", "JSON_REGISTRY"),
+    _format(
+        "avro",
+        "Messages are Avro: of the schema registry at a URL; or each is a container file, read with the schema in a "
+        "file, or with its own if nothing follows: --avro ''.",
+        "AVRO_REGISTRY",
+    ),
+    _format("protobuf", "Messages are Protobuf, of the schema registry at a URL.", "PROTOBUF_REGISTRY"),
+    _format("soe-avro", "Messages are Avro in single-object encoding, of the schemas in a file or folder."),
     _format("aidl", "Refused: it needs parts that were never published.", "AIDL_REGISTRY"),
     Option(
-        "decompress_gzip", MESSAGES, "Messages are compressed with gzip.", env=("DECOMPRESS_GZIP",), takes="nothing"
+        "decompress_gzip",
+        MESSAGES,
+        "Messages of plain JSON are compressed with gzip.",
+        env=("DECOMPRESS_GZIP",),
+        takes="nothing",
     ),
 )
 

@@ -28,8 +28,9 @@ class Place:
         return allowed.lower() in ("true", "1") or environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
 
 
-def place(given: Given) -> Place:
-    """The topic and the place that were given. Raises ConfigError if one is missing or both places are named."""
+def place(given: Given, *, names_itself: bool = False) -> Place:
+    """The topic and the place that were given. Raises ConfigError if one is missing or both places are named. Messages
+    that name their type themselves have no table that is called like the topic."""
     for name in ("table_base_uri", "table_location", "dlq_table_location"):
         _check_open(given.text(name), given.by(name))
     topic = given.text("topic")
@@ -45,7 +46,8 @@ def place(given: Given) -> Place:
             "no place for the tables is given",
             "give --table_base_uri, or set TABLE_BASE_URI; for a table at a place of its own, give TOPIC and TABLE",
         )
-    _check_letters(given, found)
+    if found.table or not names_itself:
+        _check_letters(given, found)
     return found
 
 
