@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from penstock.catalog import Catalog, Growth
@@ -50,6 +50,8 @@ class LandedBatch:
     reasons: Mapping[str, int]
     example: str
     growth: Growth
+    adopted: Mapping[str, Counts] = field(default_factory=dict)  # type → what became of its kept messages
+    removed: Sequence[File] = ()  # the files in which they were kept
 
     @property
     def total(self) -> Counts:
@@ -69,6 +71,7 @@ class LandedBatch:
                 partition_by=list(targets[name].partition_by),
                 is_new=name not in catalog.existing and name not in heads,
                 files=files,
+                removed=list(self.removed) if name == UNROUTED else [],
             )
             for name, files in sorted(self.files.items())
         }
@@ -122,7 +125,7 @@ def _run(engine: Engine, work: Sequence[Sequence[Piece]], recipe: Recipe, catalo
     landed = engine.land(work, recipe)
     if any(answer.away or answer.short for answer in landed):
         for answer in landed:
-            _discard(catalog, answer)
+            discard(catalog, answer.files)
     for answer in landed:
         if answer.away:
             raise Transient("landing.away", answer.away)
@@ -131,10 +134,10 @@ def _run(engine: Engine, work: Sequence[Sequence[Piece]], recipe: Recipe, catalo
     return landed
 
 
-def _discard(catalog: Catalog, landed: Landed) -> None:
+def discard(catalog: Catalog, landed: Mapping[str, list[File]]) -> None:
     """Files of a job that failed, which nothing refers to or ever will: another attempt has others. While
     one place refuses, attempts would otherwise fill the other places."""
-    for name, files in landed.files.items():
+    for name, files in landed.items():
         for place in (catalog.location(name), catalog.held(name)):
             with suppress(PenstockError):
                 catalog.storage(place).delete([file.path for file in files])

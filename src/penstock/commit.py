@@ -17,6 +17,7 @@ from penstock.contracts import File, Share, Table, TableState, Tidy
 from penstock.crashpoints import reach
 from penstock.crew import Crew
 from penstock.errors import PenstockError, TableRefused
+from penstock.kept import still_held
 from penstock.ledger import Ledger
 from penstock.observe import Observer, Silence, TableReport
 from penstock.protocol.commits import Carried, Commit, Create, Evolve, Park, another, next_step, pending
@@ -222,7 +223,7 @@ class Commits:
                 self._give(line, entry, share, line.table.create)
             case Commit() if state is not None:
                 found = state
-                self._give(line, entry, share, lambda whole: line.table.commit(found, whole))
+                self._give(line, entry, still_held(found, share), lambda whole: line.table.commit(found, whole))
                 line.id = found.id
 
     def _give(self, line: Line, entry: Entry, share: Share, give: Callable[[Share], None]) -> None:

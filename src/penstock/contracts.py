@@ -221,6 +221,7 @@ class Share:
     is_new: bool = False  # the table did not exist when the batch was decided
     is_emptied: bool = False  # the ledger no longer lists its files: the table carried it long ago
     is_relanded: bool = False  # other files than the ledger lists, with the same rows: those had vanished
+    removed: tuple[File, ...] = ()  # files of the table whose rows this batch takes out of it
 
 
 @dataclass(frozen=True)
@@ -236,6 +237,7 @@ class TableState:
     restored: bool = False  # somebody took the table back since our newest batch
     unwritable: str = ""  # why this engine must not write to it
     refers: Callable[[Sequence[str]], list[str]] = lambda _: []  # which of these files are part of it
+    holds: Callable[[Mapping[str, str]], list[File]] = lambda _: []  # its files with these partition values
     # Of these partitions, where another writer under this app's name stands, such as kafka-delta-ingest; nothing
     # if the newest commit is ours:
     stored: Callable[[Iterable[str]], Positions] = lambda _: {}
@@ -264,7 +266,7 @@ class Table(Protocol):
         ...
 
     def commit(self, state: TableState, share: Share) -> None:
-        """Add the share's files and its batch number, if nothing moved since `state`."""
+        """Add the share's files and its batch number, and take out what it removes, if nothing moved since `state`."""
         ...
 
 

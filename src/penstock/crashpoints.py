@@ -27,6 +27,8 @@ POINTS: Final = (
     "publish.before",
     "tidy.before",
     "hint.after",
+    "adopt.before",
+    "adopt.after",
 )
 """Every crash point there is. `land.read` and `land.written` are in the workers."""
 

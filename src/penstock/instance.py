@@ -18,13 +18,8 @@ from penstock.commit import Commits
 from penstock.contracts import Bound, File, Identity, ShortRead, Slice, TableState
 from penstock.crashpoints import reach
 from penstock.crew import Crew
-from penstock.errors import (
-    Fenced,
-    PenstockError,
-    TableRefused,
-    Transient,
-    fenced,
-)
+from penstock.errors import Fenced, PenstockError, TableRefused, Transient, fenced
+from penstock.kept import source_of
 from penstock.landing.recipe import Piece, Recipe
 from penstock.landing.routing import from_parquet, to_parquet
 from penstock.ledger import Ledger
@@ -166,6 +161,7 @@ class Instance:
             skips=left(self.head.skips, ends),
             counts=dict(landed.counts),
             reasons=dict(landed.reasons),
+            adopted=dict(landed.adopted),
             tables=tables,
             routing=routing,
             heads=self.head.heads | dict.fromkeys(tables, number),
@@ -206,11 +202,12 @@ class Instance:
             raise TableRefused(
                 "table.files-lost", f"files of batch {entry.number} are gone, and so is the record of what was in them"
             )
-        same_stream(entry, self.patiently(self.pipeline.source.identity))
+        source = source_of(entry, self.catalog, self.pipeline.source)
+        same_stream(entry, self.patiently(source.identity))
         pieces = [
             Piece(r.slice, only=r.mask_of(name), forced=name) for r in from_parquet(content) if len(r.positions(name))
         ]
-        recipe = replace(self.recipe(), settled=True, skips={})
+        recipe = replace(self.recipe(), source=source, settled=True, skips={})
         try:
             files = reland(pieces, self.around.engine, recipe, self.catalog, name)
         except ShortRead as why:

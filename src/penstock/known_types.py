@@ -23,7 +23,7 @@ class Listed(Protocol):
 
     @property
     def complaints(self) -> Mapping[str, str]:
-        """Why something in it is no type, by name."""
+        """Why something in it is no type: a sentence that says what it is, by name."""
         ...
 
 
@@ -67,8 +67,7 @@ class KnownTypes:
     def _heed(self, found: Listed) -> None:
         last = self._last or {}
         for name, why in found.complaints.items():
-            what = f"the registry's '{name}' is no type: {why}"
-            self._tell(f"bad {name} {why}", Transient("registry.bad-type", what, "register it again, or remove it"))
+            self._tell(f"bad {name} {why}", Transient("registry.bad-type", why, "register it again, or remove it"))
         gone = sorted(last.keys() - found.types.keys() - found.complaints.keys())
         if gone:
             what = f"the registry no longer has {', '.join(gone[:5])}{' and more' if gone[5:] else ''}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from penstock.adopting import Adopting
 from penstock.batch import LandedBatch, land_batch
 from penstock.chores import Chores
 from penstock.contracts import Bound, ShortRead, Slice
@@ -53,6 +54,7 @@ class Loop:
     def __init__(self, instance: Instance, until: Until) -> None:
         self.instance, self.until, self.around = instance, until, instance.around
         self.commits, self.chores = instance.commits, Chores(instance)
+        self.adopting = Adopting(instance, self.chores)
         batch = instance.pipeline.batch
         self.limits = Limits(batch.messages, batch.bytes, batch.latency, batch.min_file_bytes)
         self.lag_since: float | None = None
@@ -61,11 +63,11 @@ class Loop:
 
     def run(self) -> None:
         self.around.crew.every(TEND_EVERY, self.chores.look_after_tables)
-        while not (self.around.stop() or self.until.reached(self.instance.head.ends)):
+        while not (self.around.stop() or (self.until.reached(self.instance.head.ends) and not self.adopting.waits)):
             self._tend()
             if self.commits.behind():
                 self.around.crew.wait(self.commits.next_retry())
-            elif slices := self._plan():
+            elif not self.adopting.tend() and (slices := self._plan()):
                 self._batch(slices)
         self._finish()
 

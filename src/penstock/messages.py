@@ -42,6 +42,12 @@ class Messages:
     details: Callable[[int], Details]
     objects: list[bytes] | None = None  # the values once more, where the source had to make objects of them anyway
     clock: Callable[[], Times] | None = None  # the times of all of them at once, where that is cheaper than details
+    places: Indices | None = None  # where the source first had them, where `positions` only count them
+
+    @property
+    def origins(self) -> Indices:
+        """Their positions as users know them."""
+        return self.positions if self.places is None else self.places
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -83,6 +89,7 @@ class Messages:
             values,
             details,
             clock=lambda: np.concatenate([run.times() for run in runs]),
+            places=np.concatenate([run.origins for run in runs]) if runs[0].places is not None else None,
         )
 
     def only(self, indices: Indices) -> Messages:
@@ -110,6 +117,7 @@ class Messages:
             values,
             lambda at: whole(int(indices[at])),
             clock=lambda: self.times()[indices],
+            places=self.places[indices] if self.places is not None else None,
         )
 
     def cut(self, start: int, end: int) -> Messages:
@@ -124,6 +132,7 @@ class Messages:
             lambda at: whole(start + at),
             objects,
             clock=lambda: self.times()[start:end],
+            places=self.places[start:end] if self.places is not None else None,
         )
 
 

@@ -37,6 +37,12 @@ tables.command("penstock.cli.table_commands:vacuum", name="vacuum", help="Delete
 tables.command("penstock.cli.table_commands:history", name="history", help="Show who changed the table, and how.")
 tables.command("penstock.cli.table_commands:checkpoint", name="checkpoint", help="Write a checkpoint of its log.")
 app.command(tables)
+schemas = App(name="schemas", help="What a registry holds, and what a new schema would do to tables.")
+schemas.command("penstock.cli.schemas:list_all", name="list", help="List what a registry holds.")
+schemas.command("penstock.cli.schemas:show", name="show", help="Show a schema, or the columns a table would get of it.")
+schemas.command("penstock.cli.schemas:register", name="register", help="Check a schema, then register it.")
+schemas.command("penstock.cli.schemas:diff", name="diff", help="Show what tables would do with another schema.")
+app.command(schemas)
 app.command(
     "penstock.cli.ingest:ingest",
     name="ingest",

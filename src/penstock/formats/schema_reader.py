@@ -233,9 +233,9 @@ def _beyond_inside(kind: Type, have: Type) -> Type | None:
     if isinstance(kind, Struct) and isinstance(have, Struct):
         found = _beyond(kind, have)
         return found if found.fields else None
-    if isinstance(kind, Array | Map) and isinstance(have, Array | Map):
+    if isinstance(kind, Array | Map) and type(kind) is type(have):
         inner = _beyond_inside(kind.of, have.of)
-        return None if inner is None else Array(inner)
+        return None if inner is None else type(kind)(inner)
     return None
 
 

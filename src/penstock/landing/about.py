@@ -15,14 +15,14 @@ from penstock.transforms.reference import About
 
 def about(messages: Messages, at: int) -> About:
     details = messages.details(at)
-    position = int(messages.positions[at])
+    position = int(messages.origins[at])
     return About(messages.source, int(messages.partition), position, details.timestamp, details.timestamp_type)
 
 
 def about_all(runs: Sequence[Messages], where: Indices) -> AboutColumns:
     """The same for these messages of several runs, as columns. Times are fetched when somebody asks for them."""
     partitions = np.repeat([int(run.partition) for run in runs], [len(run) for run in runs])
-    positions = np.concatenate([run.positions for run in runs])
+    positions = np.concatenate([run.origins for run in runs])
 
     @cache
     def times() -> Times:

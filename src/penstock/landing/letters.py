@@ -39,7 +39,7 @@ class Letters:
 
 def coordinates(messages: Messages, reject: Reject) -> str:
     """Where a message is and what is wrong with it, for an error."""
-    where = f"{messages.source} partition {messages.partition} position {int(messages.positions[reject.at])}"
+    where = f"{messages.source} partition {messages.partition} position {int(messages.origins[reject.at])}"
     return f"{where}: {reject.code}, {reject.text}"
 
 
@@ -56,7 +56,7 @@ def _letter(messages: Messages, reject: Reject, recipe: Recipe) -> dict[str, obj
         "source": recipe.source_name,
         "topic": messages.source,
         "partition": messages.partition,
-        "position": int(messages.positions[reject.at]),
+        "position": int(messages.origins[reject.at]),
         "message_timestamp": moment(details.timestamp),
         "key": _base64(details.key),
         "headers": _headers(details.headers),

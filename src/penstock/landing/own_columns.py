@@ -26,7 +26,7 @@ def _with_source_columns(rows: pa.RecordBatch, messages: Messages, source: str) 
         (
             pa.array([source] * len(messages)),
             pa.array([int(messages.partition)] * len(messages)),
-            pa.array(messages.positions),
+            pa.array(messages.origins),
             pa.array(stamps, pa.int64()),
         ),
         strict=True,

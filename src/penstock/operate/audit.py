@@ -2,6 +2,7 @@
 
 Ranges without gap or overlap; every decided batch in its tables exactly once; every file present and
 its rows counted again; and per partition, read = rows + dead letters + filtered + tombstones + skipped.
+Kept messages that moved to a table of their own are in that table, and no longer where they were kept.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from penstock.catalog import Catalog
 from penstock.ledger import Ledger
 from penstock.pipeline import Pipeline
-from penstock.places import LETTERS
+from penstock.places import LETTERS, UNROUTED
 from penstock.protocol.entry import Counts, Entry, Portion, Range, Skips
 from penstock.protocol.takeover import left
 from penstock.running import catalog_of
@@ -146,13 +147,25 @@ def _sums(entries: list[Entry], found: Audit) -> None:
                 found.wrong.append(
                     f"entry {entry.number}: partition {partition} read {counts.read} messages, accounts for others"
                 )
+        _adopted(entry, found)
+        total = sum(entry.adopted.values(), entry.total)
         rows = sum(portion.rows for name, portion in entry.tables.items() if name != LETTERS)
         dead = entry.tables[LETTERS].rows if LETTERS in entry.tables else 0
-        if (rows, dead) != (entry.total.rows, entry.total.dead):
+        if (rows, dead) != (total.rows, total.dead):
             found.wrong.append(
                 f"entry {entry.number}: its tables hold {rows} rows and {dead} dead letters, "
-                f"its partitions {entry.total.rows} and {entry.total.dead}"
+                f"its partitions {total.rows} and {total.dead}"
             )
+
+
+def _adopted(entry: Entry, found: Audit) -> None:
+    """Every kept message that moved is accounted for, and just those were taken away."""
+    for type, counts in entry.adopted.items():
+        told = f"entry {entry.number}: {counts.read} kept messages of type {type} moved to their table"
+        found.notes.append(f"{told}: {counts.rows} rows, {counts.dead} dead letters")
+        removed = sum(file.rows for file in entry.tables[UNROUTED].removed)
+        if not counts.accounted or (removed != counts.read and not entry.stripped):
+            found.wrong.append(f"{told}, {removed} were taken away, and it accounts for others")
 
 
 # --- the tables ----------------------------------------------------------------------------------

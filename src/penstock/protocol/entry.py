@@ -49,6 +49,7 @@ class Portion(msgspec.Struct, frozen=True, omit_defaults=True):
     partition_by: list[str] = []
     is_new: bool = False
     files: list[File] | None = None
+    removed: list[File] = []  # what the batch takes out of the table: kept messages that moved to their own
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -72,7 +73,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One number of the ledger: a claim (no ranges) or a batch."""
+    """One number of the ledger: a claim (neither ranges nor adopted types) or a batch."""
 
     number: int
     id: str
@@ -90,6 +91,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     skips: Skips = {}  # what others wrote before an app took their tables over: see takeover.py
     counts: dict[str, Counts] = {}
     reasons: dict[str, int] = {}  # dead letters by code
+    adopted: dict[str, Counts] = {}  # type → what became of its kept messages: the batch moves them, and reads nothing
     tables: dict[str, Portion] = {}
     routing: str = ""  # side file: which position went to which table
     # For every table the app ever wrote to, so that a restart reads a few entries, not all:
@@ -104,7 +106,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_claim(self) -> bool:
-        return not self.ranges
+        return not self.ranges and not self.adopted
 
     @property
     def total(self) -> Counts:
@@ -139,6 +141,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
             manifest=self.manifest(),
             is_new=portion.is_new,
             is_emptied=portion.files is None,
+            removed=tuple(portion.removed),
         )
 
 
@@ -155,5 +158,5 @@ def decode(text: bytes) -> Entry:
 
 def strip(entry: Entry) -> Entry:
     """The entry without what only an uncarried batch needs. Its number stays taken for ever."""
-    emptied = {name: msgspec.structs.replace(portion, files=None) for name, portion in entry.tables.items()}
+    emptied = {name: msgspec.structs.replace(portion, files=None, removed=[]) for name, portion in entry.tables.items()}
     return msgspec.structs.replace(entry, tables=emptied, stripped=True)

@@ -8,23 +8,17 @@ append, an OPTIMIZE, a RESTORE, a drop) makes it fail, and the caller looks agai
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
-from deltalake.transaction import (
-    AddAction,
-    CommitProperties,
-    PostCommitHookProperties,
-    Transaction,
-    create_table_with_add_actions,
-)
+from deltalake.transaction import CommitProperties, PostCommitHookProperties, Transaction, create_table_with_add_actions
 
-from penstock.contracts import File, Positions, Share, TableState
+from penstock.contracts import Positions, Share, TableState
 from penstock.errors import TableRefused, Unavailable, in_one_line
 from penstock.schema import Field, Schema, Struct
+from penstock.tables.delta_files import adding, held, removing
 from penstock.tables.delta_obstacles import obstacle
 from penstock.tables.delta_schema import fields_to_delta, from_delta, to_delta
 
@@ -76,6 +70,7 @@ class DeltaTable:
             restored=bool(carried) and self._is_restored(handle),
             unwritable=unwritable or obstacle(handle),
             refers=lambda paths: sorted(set(paths) & {relative(uri, self.location) for uri in handle.file_uris()}),
+            holds=lambda values: held(handle, values),
             stored=lambda partitions: self._stored(handle, partitions),
             token=handle,
         )
@@ -111,7 +106,7 @@ class DeltaTable:
             create_table_with_add_actions(
                 self.location,
                 to_delta(share.schema),
-                [_add(file) for file in share.files],
+                [adding(file) for file in share.files],
                 mode="error",
                 partition_by=list(share.partition_by),
                 storage_options=self._options,
@@ -134,7 +129,7 @@ class DeltaTable:
     def commit(self, state: TableState, share: Share) -> None:
         try:
             state.token.create_write_transaction(
-                [_add(file) for file in share.files],
+                [*map(adding, share.files), *map(removing, share.removed)],
                 "append",
                 to_delta(state.schema),
                 list(state.partition_by),
@@ -176,10 +171,6 @@ def _newest_first(handle: deltalake.DeltaTable) -> Iterator[dict[str, Any]]:
         done = len(commits)
         if limit is None or done < limit:
             return
-
-
-def _add(file: File) -> AddAction:
-    return AddAction(file.path, file.size, file.partition, time.time_ns() // 10**6, True, file.stats)
 
 
 def _properties(share: Share) -> CommitProperties:
