@@ -108,6 +108,13 @@ JSON, NOTHING, INT = Scalar("json"), Scalar("nothing"), Scalar("int")
 TIMESTAMP, DATE = Scalar("timestamp"), Scalar("date")
 
 
+def depth(kind: Type) -> int:
+    """How many levels there are; of a column that holds one value, one."""
+    if isinstance(kind, Struct):
+        return 1 + max((depth(field.type) for field in kind), default=0)
+    return 1 + depth(kind.of) if isinstance(kind, Array | Map) else 1
+
+
 # --- written form --------------------------------------------------------------------------------
 
 _TOKEN = re.compile(r"\s*(?:(?P<name>[A-Za-z_]\w*)|`(?P<quoted>(?:[^`]|``)*)`|(?P<number>\d+)|(?P<mark>[<>(),:]))")

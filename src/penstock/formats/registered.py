@@ -14,7 +14,7 @@ from penstock.registries.confluent import ConfluentRegistry
 from penstock.registries.shelf import Shelf
 from penstock.values.plain import Refusal
 
-MAX_DECODERS = 1_000
+MAX_DECODERS = 100
 _decoders: OrderedDict[Hashable, Decoder] = OrderedDict()
 """Decoders that this process has made: a worker that is used again keeps them."""
 
