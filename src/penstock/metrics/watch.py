@@ -14,6 +14,7 @@ from penstock.protocol.entry import Counts, Entry, Portion
 
 # Dead letters with these codes could be parsed, but not become rows. All other codes belong to a format.
 PARSED = frozenset({"column", "number", "partition", "schema", "transform", "type", "value"})
+UNPARSED = frozenset({"schema.no-id", "schema.unknown-id", "schema.kind", "schema.unusable"})
 
 
 class Metering(Silence):
@@ -98,7 +99,7 @@ class Metering(Silence):
             family = code.partition(".")[0]
             if family == "transform":
                 self._numbers.add("messages.transform.failed", letters)
-            outcome = "completed" if family in PARSED else "failed"
+            outcome = "completed" if family in PARSED and code not in UNPARSED else "failed"
             self._numbers.add(f"messages.deserialization.{outcome}", letters)
 
     def _count_portion(self, name: str, portion: Portion, landing: float) -> None:
