@@ -80,7 +80,7 @@ def _table(*rows: Row) -> str:
 
 
 def commands() -> str:
-    shown = ("run", "check", "audit", "repair", "table", "demo")
+    shown = ("run", "check", "audit", "plan", "schemas", "adopt", "repair", "table", "demo")
     told = "\n".join(app[name].generate_docs(heading_level=2) for name in shown)
     told = re.sub(r" \*\[default: (?:False|\(\))\]\*", "", told.replace("```console\n", "```text\npenstock "))
     ingest = f"## penstock ingest\n\n```text\n{help_text().strip()}\n```"

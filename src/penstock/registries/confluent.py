@@ -130,12 +130,13 @@ class ConfluentRegistry(Declared):
             return stored(answer, id=id)
 
         schema = self._ask(f"/schemas/ids/{id}", read)
-        needed = Needed(self._referred)
+        needed = Needed(self.version)
         needed.collect(schema)
         return Registered(id, schema.kind, schema.text, tuple(needed.texts.items()), self._subjects_of(id))
 
-    def _referred(self, reference: Reference) -> Stored:
-        """What a schema refers to, even if it was deleted since: messages that need it were written before."""
+    def version(self, reference: Reference) -> Stored:
+        """One version of a subject, even if it was deleted since: messages that need it were written before. Raises
+        `UnknownSchema` if there is none."""
 
         def read(answer: Answer) -> Stored:
             if answer.status == 404 and answer.error_code in _UNKNOWN:
@@ -242,7 +243,7 @@ def _of(subject: str, read: Callable[[Answer], T]) -> Callable[[Answer], T]:
             raise PenstockError(
                 "registry.no-subject",
                 f"the registry has no subject '{shown(subject)}'",
-                "`penstock schemas` lists those that it has",
+                "`penstock schemas list` lists those that it has",
             )
         return read(answer)
 

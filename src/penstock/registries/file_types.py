@@ -57,7 +57,7 @@ class FileTypes(Declared):
         """Make a type known, or change its schema. A ValueError if it is not a schema."""
         from_spark(text)
         folder = Path(self.path)
-        if not folder.is_dir() or Path(type).name != type or type.startswith("."):
+        if not folder.is_dir() or not type or Path(type).name != type or type.startswith("."):
             raise ValueError(f"{self.path} must be a folder, and the type's name the name of a file in it")
         half = folder / f".{type}.json.new"
         half.write_text(text)
