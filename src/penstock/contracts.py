@@ -110,10 +110,12 @@ class Shape:
 
 @dataclass(frozen=True)
 class Home:
-    """The app's own area, where a format may keep what it will need again; and how to reach it."""
+    """The app's own area, where a format may keep what it will need again; and how to reach it. `grace` is for who
+    cannot wait: how many seconds something may be unknown, whatever is configured."""
 
     location: str
     options: Mapping[str, str] = having(default_factory=dict, repr=False)
+    grace: float | None = None
 
 
 @dataclass(frozen=True)

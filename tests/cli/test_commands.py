@@ -22,7 +22,7 @@ tables: {base: ./lake}
 """
 
 
-COMMANDS = "run, check, audit, demo, repair, table, ingest"
+COMMANDS = "run, check, plan, audit, adopt, demo, repair, table, schemas, ingest"
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ class RegistryFraming:
     ) -> None:
         assert home is not None, "schemas are kept in the app's own area"
         self.kind, self.registry, self._make = kind, registry, make
-        self._shelf = Shelf(home.location, home.options, registry.grace)
+        self._shelf = Shelf(home.location, home.options, registry.grace if home.grace is None else home.grace)
         self._topic = ""
         self._found: dict[int, Registered | Refusal] = {}
 
