@@ -12,6 +12,8 @@ from penstock.registries.spark_json import from_spark, to_spark
 from penstock.schema import Schema
 from penstock.storage import Storage
 
+MAX_COMPLAINTS = 5  # told at once: a database of other use may have thousands of keys, and new ones all the time
+
 _FILE = "schemas/types.json"
 
 
@@ -41,7 +43,8 @@ class KnownTypes:
     def __init__(self, registry: Types | None, storage: Storage) -> None:
         self._registry, self._storage = registry, storage
         self._last: dict[str, Schema] | None = None
-        self._told: set[str] = set()
+        self._told: Mapping[str, str] = {}
+        self._gone: list[str] = []
         self._news: list[Transient] = []
         self.is_current = True
 
@@ -56,32 +59,37 @@ class KnownTypes:
         except Transient as away:
             if self._last is None:
                 raise
+            if self.is_current:
+                self._news.append(Transient(away.code, f"{away.what}; types are as it said last", away.remedy))
             self.is_current = False
-            self._tell("away", Transient(away.code, f"{away.what}; types are as it said last", away.remedy))
             return self._last
         self.is_current = True
-        self._told.discard("away")
+        self._complain(found.complaints)
         self._heed(found)
         return self._last or {}
 
+    def _complain(self, complaints: Mapping[str, str]) -> None:
+        """Tell what there was no complaint of before."""
+        new = [why for name, why in complaints.items() if self._told.get(name) != why]
+        self._told = dict(complaints)
+        for why in new[:MAX_COMPLAINTS]:
+            self._news.append(Transient("registry.bad-type", why, "register it again, or remove it"))
+        if more := len(new[MAX_COMPLAINTS:]):
+            what = f"the registry has {more} more that are not types"
+            self._news.append(Transient("registry.bad-type", what, "give types a place of their own"))
+
     def _heed(self, found: Listed) -> None:
         last = self._last or {}
-        for name, why in found.complaints.items():
-            self._tell(f"bad {name} {why}", Transient("registry.bad-type", why, "register it again, or remove it"))
         gone = sorted(last.keys() - found.types.keys() - found.complaints.keys())
-        if gone:
+        if gone and gone != self._gone:
             what = f"the registry no longer has {', '.join(gone[:5])}{' and more' if gone[5:] else ''}"
             remedy = "what was known of them stays in use; register them again"
-            self._tell(f"gone {gone}", Transient("registry.types-gone", what, remedy))
+            self._news.append(Transient("registry.types-gone", what, remedy))
+        self._gone = gone
         now = {**last, **found.types}
         if now != self._last:
             self._storage.put(_FILE, json.dumps({name: to_spark(now[name]) for name in sorted(now)}).encode())
             self._last = now
-
-    def _tell(self, key: str, why: Transient) -> None:
-        if key not in self._told:
-            self._told.add(key)
-            self._news.append(why)
 
     def news(self) -> list[Transient]:
         """What should be told, and was not yet."""

@@ -59,6 +59,14 @@ TABLE = [
     ("prometheus_port", "", "PROMETHEUS_PORT", "9000", "metrics/prometheus", None, "127.0.0.1:9000"),
     ("json", "", "JSON_REGISTRY", "anything", "format", "json", "json"),
 ]
+REGISTRY = "http://localhost:8081"
+# Formats for which an empty variable has a meaning of its own.
+FORMATS = [
+    ("json", "JSON_REGISTRY", REGISTRY, "format/json_schema/registry/url", REGISTRY),
+    ("avro", "AVRO_REGISTRY", REGISTRY, "format/avro/registry/url", REGISTRY),
+    ("avro", "AVRO_REGISTRY", "", "format", "avro"),
+    ("protobuf", "PROTOBUF_REGISTRY", REGISTRY, "format/protobuf/registry/url", REGISTRY),
+]
 NAMES = [row[0] for row in TABLE]
 
 
@@ -74,6 +82,13 @@ def test_option_may_be_given_in_every_form(
     assert [setting(asked(*form), path) for form in forms] == [expected] * len(forms)
     assert setting(asked(environ={env: value}), path) == expected
     assert setting(asked(environ={env: ""}), path) == default
+
+
+@pytest.mark.parametrize(("option", "env", "value", "path", "expected"), FORMATS)
+def test_format_may_be_given_in_every_form(option: str, env: str, value: str, path: str, expected: str) -> None:
+    assert setting(asked(f"--{option}", value), path) == expected
+    assert setting(asked(f"--{option}={value}"), path) == expected
+    assert setting(asked(environ={env: value}), path) == expected
 
 
 @pytest.mark.parametrize(("option", "env", "path"), [(row[0], row[2], row[4]) for row in TABLE[:13]], ids=NAMES[:13])
@@ -390,6 +405,11 @@ SECRETS = {
     "KAFKA_DELTA_INGEST_SCRAM_JSON": '{"username": "me", "password": "' + CANARY + '"}',
     "KAFKA_SETTING_SSL_KEY_PASSWORD": f"${{{CANARY}}}",
 }
+ACCESS = {
+    "SCHEMA_REGISTRY_USERNAME": "me",
+    "SCHEMA_REGISTRY_PASSWORD": f"${{{CANARY}}}",
+    "SCHEMA_REGISTRY_PROXY": f"http://me:{CANARY}@proxy:3128",
+}
 
 
 @pytest.mark.parametrize(
@@ -403,6 +423,29 @@ def test_printed_file_means_the_same(tokens: tuple[str, ...], tmp_path: Path) ->
 
     assert again == found.pipeline(SECRETS)
     assert again.source.settings["sasl.password"].get_secret_value() == CANARY
+
+
+@pytest.mark.parametrize("environ", [{}, ACCESS], ids=["open", "closed"])
+@pytest.mark.parametrize("format", ["--json", "--avro", "--protobuf"])
+def test_printed_file_for_a_registry_means_the_same(format: str, environ: dict[str, str], tmp_path: Path) -> None:
+    url = REGISTRY if environ else f"http://me:{CANARY}@localhost:8081"
+    found = asked(format, url, environ=environ)
+    (tmp_path / "printed.yaml").write_text(found.yaml())
+
+    again = load(tmp_path / "printed.yaml", {**environ, **found.stand_ins})
+
+    assert again == found.pipeline(environ)
+    assert CANARY in again.format.registry.password.get_secret_value()
+    assert CANARY not in "\n".join([found.yaml(), repr(found), str(found), *found.notes, repr(again)])
+
+
+def test_printed_file_for_schemas_in_files_means_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a: b.avsc").write_text("{}")
+    for tokens in (["--avro", str(tmp_path / "a: b.avsc")], ["--soe-avro", str(tmp_path)], ["--avro", ""]):
+        found = asked(*tokens)
+        (tmp_path / "printed.yaml").write_text(found.yaml())
+
+        assert load(tmp_path / "printed.yaml", {}) == found.pipeline({})
 
 
 def test_printed_file_for_one_table_means_the_same(tmp_path: Path) -> None:
@@ -464,6 +507,10 @@ def test_what_belongs_to_one_run_stands_above_the_printed_file() -> None:
         (["--kafka_settings", f"sasl.password={CANARY}"], {}),
         ([f"-Z{CANARY}"], {}),
         (["--json", f"http://me:{CANARY}@host:port"], {}),
+        (["--avro", f"http://host:8081/?key={CANARY}"], {}),
+        (["--avro", f"http://me:{CANARY}@host"], {"SCHEMA_REGISTRY_USERNAME": CANARY}),
+        (["--avro", REGISTRY], {"SCHEMA_REGISTRY_PROXY": f"ftp://{CANARY}@host"}),
+        (["--protobuf", REGISTRY], {"SCHEMA_REGISTRY_PROXY": CANARY}),
         (["a", "b", f"sasl.password={CANARY}"], {}),
         (["--dlq_table_location", f"s3://key:{CANARY}@bucket/dead"], {}),
         (["--dlq_table_location", f"az://bucket/dead?sig={CANARY}"], {}),

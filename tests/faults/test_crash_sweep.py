@@ -36,12 +36,13 @@ DRIVER = [
     "tidy.before",
 ]
 WORKER = ["land.read", "land.written"]
+ADOPTING = ["adopt.before", "adopt.after"]  # swept where messages are kept: tests/test_adopting.py
 # There is no JVM yet when the claim is put; later on these places are passed again.
 WITH_JVM = ["plan.after", *DRIVER[4:], "hint.after"]
 
 
 def test_every_crash_point_is_swept() -> None:
-    assert {point.partition(":")[0] for point in [*DRIVER, *WORKER]} == set(POINTS)
+    assert {point.partition(":")[0] for point in [*DRIVER, *WORKER, *ADOPTING]} == set(POINTS)
 
 
 @pytest.mark.timeout(900)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
+import fastavro
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.arrow import arrow_schema
 from penstock.contracts import Shape, Shapes
 from penstock.envelope import Envelope
+from penstock.formats.avro import AvroFormat
 from penstock.formats.json import JsonFormat
 from penstock.landing.changes import change
 from penstock.landing.transforming import Transforming
 from penstock.messages import Columns, Messages
-from penstock.schema import columns
+from penstock.schema import Struct, columns
 from penstock.transforms.reference import About
 from penstock.transforms.rules import rules
 from penstock.values.plain import Number, Refusal
@@ -107,3 +114,70 @@ def test_all_at_once_agrees_with_one_by_one(messages: list[dict[str, Any]], into
 
 def _copy(messages: Messages) -> Messages:
     return messages.only(np.arange(len(messages)))
+
+
+# --- messages with schemas -----------------------------------------------------------------------
+
+TYPED = {
+    "type": "record",
+    "name": "wrapped",
+    "fields": [
+        {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}]},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 2}},
+        {
+            "name": "event",
+            "type": [
+                "null",
+                {
+                    "type": "record",
+                    "name": "event",
+                    "fields": [
+                        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+                        {"name": "counts", "type": {"type": "map", "values": "long"}},
+                    ],
+                },
+            ],
+        },
+    ],
+}
+
+
+def _typed(n: int) -> bytes:
+    message = {
+        "at": None if n % 3 == 0 else datetime(2026, 3, 1, 12, 0, 0, n, UTC),
+        "price": Decimal("1234567890123456789012345.67") + n,
+        "event": None if n % 5 == 4 else {"day": date(2026, 3, 1 + n % 9), "counts": {"a": n}},
+    }
+    written = io.BytesIO()
+    fastavro.writer(written, fastavro.parse_schema(dict(TYPED)), [message])
+    return written.getvalue()
+
+
+@pytest.mark.parametrize("into", [None, "event"])
+def test_values_that_have_a_type_keep_it(into: str | None) -> None:
+    envelope = Envelope(payload="event", into=into, columns={"at": "at", "price": "price", "offset": "kafka.offset"})
+    messages = run([_typed(n) for n in range(100)])
+
+    seen = Transforming(AvroFormat(), Shapes({}), change(envelope, rules({}))).infer("t", messages)
+
+    inner = {"day": "date", "counts": "map<string, long>"}
+    beside = {"at": "timestamp", "price": "decimal(30, 2)", "offset": "long"}
+    assert seen == columns(beside | ({"event": "struct<day: date, counts: map<string, long>>"} if into else inner))
+    shapes = Shapes({"t": Shape(seen)})
+    reading, slow = (Transforming(AvroFormat(), shapes, change(envelope, rules({}))) for _ in range(2))
+    found = reading.sort(messages, ["t"] * 100)
+    clean = found.clean["t"]
+    made = reading.columns("t", [messages.only(clean)])
+    assert made.rows is not None
+    expected = slow.rows("t", messages.only(clean[~made.declined])).rows["t"]
+    assert len(expected) > 20
+    table = pa.RecordBatch.from_pylist([row.values for row in expected], arrow_schema(seen))
+    assert made.rows.select(table.schema.names).to_pylist() == table.to_pylist()
+
+
+def test_envelope_of_which_nothing_is_left_is_opened_one_by_one() -> None:
+    messages = run([b'{"event": {}}'] * 100)
+
+    seen = Transforming(JsonFormat(), Shapes({}), change(Envelope(payload="event"), rules({}))).infer("t", messages)
+
+    assert seen == Struct()

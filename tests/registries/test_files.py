@@ -72,14 +72,17 @@ def test_a_file_that_is_no_good_at_first_is_named(tmp_path: Path, name: str, con
 
 def test_what_is_not_there_is_told(tmp_path: Path, order: Path) -> None:
     (tmp_path / "empty").mkdir()
-    (tmp_path / "order.txt").write_bytes(ORDER)
 
     with pytest.raises(ValueError, match="there is no file or folder"):
         load(tmp_path / "missing.avsc")
     with pytest.raises(ValueError, match="no schema file"):
         load(tmp_path / "empty")
-    with pytest.raises(ValueError, match="must end in"):
-        load(tmp_path / "order.txt")
+
+
+def test_file_that_is_named_may_have_any_name(tmp_path: Path) -> None:
+    (tmp_path / "order.txt").write_bytes(ORDER)
+
+    assert load(tmp_path / "order.txt") == {"order.txt": ORDER}
 
 
 def test_what_the_reader_refuses_is_told(order: Path) -> None:

@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.contracts import File
-from penstock.places import LETTERS
+from penstock.places import LETTERS, UNROUTED
 from penstock.protocol.entry import Entry
 from penstock.schema import Schema, columns
 
 Record = tuple[str, int]
 PARTITIONS = ("0", "1")
 TABLES = ("a", "b", LETTERS)
+ADOPTED = "c"  # a type that nobody declared: its records are kept until somebody wishes for its table
+WISH = f"adopt/{ADOPTED}.json"
 TICK = 0.05  # seconds that pass with every step
 
 
@@ -33,6 +35,7 @@ class Profile:
     retention: bool = False  # the source drops records before they were read
     refuse_for_ever: str = ""  # this table refuses until everything else is finished
     takeover: bool = False  # another writer filled the tables before, each up to its own positions
+    adopts: bool = False  # some records are kept, and an operator wishes for their table
     fails: float = 0.05
     loses_reply: float = 0.05
     late: float = 0.04
@@ -77,11 +80,13 @@ class Stores:
         # storage
         self.objects: dict[str, bytes] = {}
         self.files: dict[str, StoredFile] = {}
-        self.tables = {name: SimulatedTable(f"{name}-0") for name in TABLES}
+        self.names = (*TABLES, UNROUTED, ADOPTED) if profile.adopts else TABLES
+        self.tables = {name: SimulatedTable(f"{name}-0") for name in self.names}
         # what the oracle knows
         self.decided: dict[int, Entry] = {}
         self.position = dict.fromkeys(PARTITIONS, 0)
         self.route: dict[Record, str] = {}
+        self.moved: dict[Record, int] = {}  # kept records, and the batch that moves them
         self.writers: list[str] = []
         self.relandings = self.skipped = 0
         self.taken: dict[str, dict[str, int]] = {}  # what tables had before the app's first start
@@ -114,7 +119,9 @@ class Stores:
             self.position[partition] = min(ends, default=0)
 
     def event(self) -> None:
-        chance, name = self.rng.random(), self.rng.choice(TABLES)
+        chance, name = self.rng.random(), self.rng.choice(self.names)
+        if self.profile.adopts and self.rng.random() < 0.1:
+            self.objects.setdefault(WISH, b'{"type": "c", "after": 0}')
         table = self.tables[name]
         if chance < 0.35:
             partition = self.rng.choice(PARTITIONS)
@@ -203,6 +210,8 @@ class Stores:
         self.writers.append(entry.instance)
         self.decided[number] = entry
         self._moves_on(entry)
+        if entry.adopted:
+            self.moved |= dict.fromkeys(self._removed(entry), number)
         for name, file in _files(entry):
             for record in self.files[file.path].records:
                 self.route[record] = name
@@ -214,6 +223,11 @@ class Stores:
                 raise Violation(f"positions [{start}, {end}) of partition {partition} were given up without need")
             self.position[partition] = end
         routed = Counter(record for name, file in _files(entry) for record in self.files[file.path].records)
+        if entry.adopted:
+            kept = self._removed(entry)
+            if routed != Counter(kept) or any(self.route.get(record) != UNROUTED for record in kept):
+                raise Violation(f"entry {entry.number} does not move what it takes away, or not what is kept")
+            return
         for partition, (start, end) in entry.ranges.items():
             if start != self.position[partition]:
                 raise Violation(f"partition {partition} goes from {self.position[partition]} to [{start}, {end})")
@@ -225,6 +239,13 @@ class Stores:
                     raise Violation(f"record {(partition, position)} is not in the files exactly once")
         if routed:
             raise Violation(f"files hold records outside the ranges: {sorted(routed)}")
+
+    def _removed(self, entry: Entry) -> list[Record]:
+        return [record for file in entry.tables[UNROUTED].removed for record in self.files[file.path].records]
+
+    def _may_be_in(self, record: Record, name: str, carried: int) -> bool:
+        """Was the record decided for the table? A kept one that moves stays until the table carries that batch."""
+        return self.route.get(record) == name or (name == UNROUTED and self.moved.get(record, 0) > carried)
 
     def committed(self, name: str, table: SimulatedTable) -> None:
         """A table changed by our hand."""
@@ -239,15 +260,16 @@ class Stores:
         for record, count in visible.items():
             if count > 1:
                 raise Violation(f"record {record} is {count} times in {name}")
-            if self.route.get(record) != name:
+            if not self._may_be_in(record, name, table.carried):
                 raise Violation(f"record {record} is in {name}, decided for {self.route.get(record)}")
         table.history.append((dict(table.live), table.carried))
 
     def _decided_for(self, name: str, upto: int) -> list[Record]:
         entries = (entry for number, entry in self.decided.items() if number <= upto and name in entry.tables)
-        return [
+        found = [
             record for entry in entries for f in entry.tables[name].files or () for record in self.files[f.path].records
         ]
+        return [r for r in found if name != UNROUTED or not 0 < self.moved.get(r, 0) <= upto]
 
     def finished(self, parked: Mapping[str, str], skip: str = "", *, restarted: bool = False) -> None:
         """When all is quiet: every record is where it was decided to be, once. A table that an
@@ -271,6 +293,8 @@ class Stores:
                 raise Violation(f"lost: {lost[:5]} decided for {name} and not there")
             if max(seen.values(), default=1) > 1:
                 raise Violation(f"doubled in {name}")
+            if name == UNROUTED and (twice := sorted(seen.keys() - want)):
+                raise Violation(f"doubled: {twice[:5]} moved to their table and are still kept")
 
 
 def type_of(record: Record) -> str:

@@ -12,11 +12,12 @@ from greenlet import getcurrent
 from penstock.contracts import Bound, File, Identity, Positions, Share, Slice, TableState
 from penstock.errors import Transient, Unavailable
 from penstock.landing.recipe import Account, Landed, Piece, Recipe
-from penstock.landing.routing import SKIPPED, Routing, pack, unmask
-from penstock.places import LETTERS
+from penstock.landing.routing import SKIPPED, WAITING, Routing, pack, unmask
+from penstock.places import LETTERS, UNROUTED
 from penstock.protocol.entry import Counts, decode
-from penstock.schema import Schema
-from tests.simulation.oracle import PARTITIONS, TABLES, TICK, Record, StoredFile, Violation, type_of
+from penstock.schema import Schema, columns
+from penstock.sources.kept import KeptSource
+from tests.simulation.oracle import ADOPTED, PARTITIONS, TICK, Record, StoredFile, Violation, type_of
 
 if TYPE_CHECKING:
     from tests.simulation.world import Member, World
@@ -96,12 +97,15 @@ class SimulatedEngine:
         return [self._task(pieces, recipe) for pieces in tasks]
 
     def _task(self, pieces: Sequence[Piece], recipe: Recipe) -> Landed:
+        kept = self._kept(recipe.source) if isinstance(recipe.source, KeptSource) else None
+        if kept is not None and ADOPTED not in recipe.targets:
+            return self._asks_for_columns(pieces)
         files: dict[str, list[File]] = {}
         accounts = []
         for piece in pieces:
             where = piece.slice
             self.world.pause()
-            if where.start < self.world.first[where.partition]:
+            if kept is None and where.start < self.world.first[where.partition]:
                 return Landed(short="the source dropped it")
             routing = Routing(where)
             chosen = (
@@ -111,13 +115,16 @@ class SimulatedEngine:
             )
             sorted_out: dict[str, list[Record]] = {}
             for offset in chosen:
-                record = where.partition, where.start + int(offset)
+                position = where.start + int(offset)
+                record = (where.partition, position) if kept is None else kept[position]
                 if self.is_skipped(record, recipe):
-                    routing.mark(np.array([record[1]]), SKIPPED)
+                    routing.mark(np.array([position]), SKIPPED)
                     continue
                 table = self.choose(record, piece)
+                if table == ADOPTED and table not in recipe.targets:
+                    table = UNROUTED
                 sorted_out.setdefault(table, []).append(record)
-                routing.mark_table(np.array([record[1]]), table)
+                routing.mark_table(np.array([position]), table)
             for table, records in sorted_out.items():
                 files.setdefault(table, []).append(self.write(table, records))
             dead, skipped = len(sorted_out.get(LETTERS, ())), routing.count(SKIPPED)
@@ -126,12 +133,26 @@ class SimulatedEngine:
             accounts.append(Account(where, counts, pack(routing)))
         return Landed(files=files, accounts=accounts)
 
+    def _kept(self, source: KeptSource) -> list[Record]:
+        return [record for file in source.files for record in self.world.files[file.path].records]
+
+    def _asks_for_columns(self, pieces: Sequence[Piece]) -> Landed:
+        """The first job of a batch for a type without a table: all its messages wait."""
+        accounts = []
+        for piece in pieces:
+            routing, count = Routing(piece.slice), piece.slice.end - piece.slice.start
+            routing.mark(np.arange(piece.slice.start, piece.slice.end), WAITING)
+            accounts.append(Account(piece.slice, Counts(read=count, bytes=count), pack(routing), count))
+        return Landed(accounts=accounts, seen={ADOPTED: columns({"x": "long"})})
+
     def choose(self, record: Record, piece: Piece) -> str:
         if piece.forced is not None:
             self.world.relandings += 1
             return piece.forced
         if self.world.rng.random() < 0.25:
             return LETTERS
+        if self.world.profile.adopts and (int(record[0]) + record[1]) % 3 == 2:
+            return ADOPTED
         return type_of(record)
 
     def is_skipped(self, record: Record, recipe: Recipe) -> bool:
@@ -176,7 +197,7 @@ class SimulatedStorage:
             self.world.objects[path] = content
             entry = decode(content)
             self.world.decide(entry.number, entry)
-            return True
+            return True  # nobody but an operator makes wishes
 
         return bool(self.world.call(effect, writes=True))
 
@@ -195,7 +216,7 @@ class SimulatedStorage:
         return found
 
     def folders(self) -> list[str]:
-        return [name for name in TABLES if name != LETTERS and self.world.tables[name].exists]
+        return [name for name in self.world.names if name != LETTERS and self.world.tables[name].exists]
 
     def delete(self, paths: Sequence[str]) -> None:
         def effect() -> None:
@@ -230,7 +251,10 @@ class Table:
             schema=table.schema,
             partition_by=table.partition_by,
             restored=table.restored > table.ours,
-            refers=lambda paths: [path for path in paths if path in table.live],
+            refers=lambda paths, live=dict(table.live): [path for path in paths if path in live],  # type: ignore[misc]
+            holds=lambda values, live=dict(table.live): [  # type: ignore[misc]
+                File(path, 1, len(records), dict(values)) for path, records in sorted(live.items())
+            ],
             stored=lambda partitions: {p: at for p, at in stored.items() if p in set(partitions)},
             token=(table.id, table.version),
         )
@@ -250,6 +274,8 @@ class Table:
             raise Unavailable("simulated", "the table refuses, or somebody was quicker")
         table.exists, table.version = True, table.version + 1
         table.schema, table.partition_by = table.schema or share.schema, table.partition_by or share.partition_by
+        gone = {file.path for file in share.removed}
+        table.live = {path: records for path, records in table.live.items() if path not in gone}
         table.live |= {file.path: self.world.files[file.path].records for file in share.files}
         table.carried, table.ours, table.stored = share.batch, table.version, dict(share.ends)
         self.world.committed(self.name, table)

@@ -23,8 +23,10 @@ from penstock.instance import Instance, Surroundings
 from penstock.loop import Loop, Until
 from penstock.observe import Silence
 from penstock.pipeline import Batch, LedgerSpec, Pipeline, Tables, TableSpec
+from penstock.places import UNROUTED
 from penstock.protocol.begin import Accepted
-from tests.simulation.oracle import PARTITIONS, TABLES, TICK, Profile, Stores, Violation
+from penstock.route import Route
+from tests.simulation.oracle import PARTITIONS, TICK, WISH, Profile, Stores, Violation
 from tests.simulation.outside import SimulatedCrew, SimulatedEngine, SimulatedSource, SimulatedStorage, Table
 
 
@@ -209,7 +211,7 @@ class World(Stores):
         self._settle()
         self.finished(self._parked(), restarted=True)
         undisturbed = not self._parked() and not any(table.touched for table in self.tables.values())
-        if last.reads_to_start > 1 + len(TABLES) and undisturbed:
+        if last.reads_to_start > 1 + len(self.names) and undisturbed:
             raise Violation(f"a restart with nothing pending read {last.reads_to_start} entries")
 
     def _parked(self) -> dict[str, str]:
@@ -230,10 +232,15 @@ class World(Stores):
         if len(found) != 1 or len(self.members) != 1:
             return False
         instance = found[0]
+        if self._is_wished() and UNROUTED not in instance.commits.parked:
+            return False
         return all(instance.head.ends.get(p, 0) == self.next[p] for p in PARTITIONS) and all(
             not (line.chain or line.unproven) or line.refused or self.tables[line.name].refuses
             for line in instance.commits.lines.values()
         )
+
+    def _is_wished(self) -> bool:
+        return WISH in self.objects and b"refused" not in self.objects[WISH]
 
 
 def _pipeline(world: World) -> Pipeline:
@@ -245,4 +252,5 @@ def _pipeline(world: World) -> Pipeline:
         tables=Tables(base="/sim", types={"a": spec, "b": spec}, park_after=2.0),
         batch=Batch(latency=2.0, messages=3),
         ledger=LedgerSpec(path="/ledger", keep=0.5),
+        route=Route(unrouted="keep" if world.profile.adopts else "create"),
     )

@@ -25,6 +25,7 @@ app.command(
 app.command(
     "penstock.cli.commands:audit", name="audit", help="Prove from ledger and tables that nothing was lost or doubled."
 )
+app.command("penstock.cli.adopt:adopt", name="adopt", help="Give a type its table, with the messages kept for it.")
 app.command(
     "penstock.cli.commands:demo", name="demo", help="Start a local broker, land a topic of several types, show it all."
 )

@@ -141,7 +141,9 @@ def _check_table_format(content: dict[str, Any], document: Document) -> None:
 
 def _check_route(pipeline: Pipeline | None, document: Document) -> None:
     """A part of a schema can name types only where messages have schemas with that part."""
-    by, can = (pipeline.route.by, getattr(pipeline.format, "routes", ())) if pipeline else ("topic", ())
+    if pipeline is None or type(pipeline.format) is object:  # what is wrong with it was said
+        return
+    by, can = pipeline.route.by, getattr(pipeline.format, "routes", ())
     if by in SCHEMA_PARTS and by not in can:
         what = f"route.by is {by}, and messages in this format have no such thing"
         there = ", ".join((*can, "topic", "key", "{field: …}", "{header: …}"))

@@ -137,18 +137,18 @@ def _check_schemas(found: Encoding) -> None:
     path = found.schemas.path
     if found.name == "protobuf" and not found.is_registered:
         raise refused(
-            "usage.schemas",
+            "usage.needs-registry",
             f"{found.by}: it needs the URL of a schema registry",
             "write it as http://host:8081; messages of one type are also read without a registry, with a pipeline "
             "file: `format: {protobuf: {descriptors: ...}}`",
         )
     if found.name == "soe-avro" and path is None:
         raise refused(
-            "usage.schemas", f"{found.by}: it needs a schema file, or a folder of them", "write it as ./schemas"
+            "usage.needs-files", f"{found.by}: it needs a schema file, or a folder of them", "write it as ./schemas"
         )
     if found.name == "avro" and path is not None and path.is_dir():
         raise refused(
-            "usage.schema-file",
+            "usage.schema-folder",
             f"{found.by}: '{shown(str(path))}' is a folder, and containers are read with one schema",
             "name the file in it",
         )
@@ -181,11 +181,10 @@ def _bad_url(told: str, by: str) -> ConfigError:
 
 def _take_user(access: RegistryAccess, found: Encoding, environ: Mapping[str, str]) -> None:
     """The user in the URL, under the names of the variables that would have given it."""
-    taken = [name for name in (USERNAME, PASSWORD) if environ.get(name)]
-    if taken:
+    if variables := " and ".join(name for name in (USERNAME, PASSWORD) if environ.get(name)):
         raise refused(
             "usage.registry-user",
-            f"{found.by} holds a user, and {' and '.join(taken)} may mean another",
+            f"{found.by} holds a user, and {variables} may mean another",
             "give the user once: in the variables, where it is not shown",
         )
     assert found.user is not None

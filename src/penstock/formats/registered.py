@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from penstock.contracts import Home
+from penstock.declared import Declared
 from penstock.formats.decoding import Decoder, Framed, headed
 from penstock.messages import Messages
 from penstock.registries import Registered
@@ -32,14 +33,25 @@ def kept(key: Any, make: Callable[[], Decoder]) -> Decoder:
     return _decoders[key]
 
 
+def settings(format: Declared) -> str:
+    """All that a format says of how messages are decoded."""
+    return format.model_dump_json(exclude={"registry"})
+
+
 class RegistryFraming:
     """How messages of a schema registry say which schema they were written with."""
 
     def __init__(
-        self, kind: str, registry: ConfluentRegistry, home: Home | None, make: Callable[[Registered], Decoder]
+        self,
+        kind: str,
+        registry: ConfluentRegistry,
+        home: Home | None,
+        make: Callable[[Registered], Decoder],
+        settings: str = "",
     ) -> None:
+        """`settings` is all that decides, beside the schema, how messages are decoded."""
         assert home is not None, "schemas are kept in the app's own area"
-        self.kind, self.registry, self._make = kind, registry, make
+        self.kind, self.registry, self._make, self._settings = kind, registry, make, settings
         self._shelf = Shelf(home.location, home.options, registry.grace if home.grace is None else home.grace)
         self._topic = ""
         self._found: dict[int, Registered | Refusal] = {}
@@ -61,7 +73,7 @@ class RegistryFraming:
 
     def decoder(self, key: Any) -> Decoder:
         schema = self.schema(key)
-        return kept((self.kind, self.registry.folder, key), lambda: self._make(schema))
+        return kept((self.kind, self.registry.folder, key, self._settings), lambda: self._make(schema))
 
     def part(self, key: Any, name: str) -> str:
         if name == "record":

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
+from typing import TypeVar
 
-from penstock.errors import refused
+from penstock.errors import ConfigError, refused
 from penstock.registries.files import SchemaFiles
 
 Texts = Mapping[str, bytes]
 """The content of files by their names."""
+
+T = TypeVar("T")
+_good: dict[str, Texts] = {}  # by path: what a format could last make something of
 
 
 @cache
@@ -23,3 +27,17 @@ def texts(path: str) -> dict[str, bytes]:
         return _files(path).newest()
     except ValueError as why:
         raise refused("config.schema-file", str(why), "correct the path or the file") from None
+
+
+def in_force(path: str, make: Callable[[Texts], T]) -> T:
+    """What is made of the files as they are now, or as they were when something could last be made of them: whole
+    files may hold half of what somebody means to write. Raises ConfigError if nothing ever could be."""
+    files = texts(path)
+    try:
+        made = make(files)
+    except ConfigError:
+        if _good.get(path, files) == files:
+            raise
+        return make(_good[path])
+    _good[path] = files
+    return made

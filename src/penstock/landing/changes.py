@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.envelope import Envelope
 from penstock.formats.json.reference import parse
-from penstock.schema import Schema, Struct, Type
+from penstock.schema import NOTHING, Field, Schema, Struct, Type
 from penstock.transforms.expressions import Declines
 from penstock.transforms.program import AboutColumns, compiled
 from penstock.transforms.reference import About, apply
@@ -65,8 +65,7 @@ class Unwrapping:
 
     def __init__(self, envelope: Envelope) -> None:
         self._envelope = envelope
-        self._steps = envelope.payload.split(".")
-        self._path = ".".join(json.dumps(step) for step in self._steps)
+        self._steps = tuple(envelope.payload.split("."))
         self._beside = Rules(tuple(rule(name, source) for name, source in envelope.columns.items()), only=True)
 
     def of(self, message: dict[str, Any], about: About) -> dict[str, Any]:
@@ -102,47 +101,81 @@ class Unwrapping:
 
     def program(self, given: Schema) -> Program:
         """For payloads that are objects. What a text holds is read one by one."""
-        kind: Type = given
-        for step in self._steps:
-            field = kind.get(step) if isinstance(kind, Struct) else None
-            if field is None:
-                raise Declines("messages without payload")
-            kind = field.type
-        if not isinstance(kind, Struct):
+        payload = _kind_at(given, self._steps)
+        if payload is None:
+            raise Declines("messages without payload")
+        if not isinstance(payload, Struct):
             raise Declines("payloads that are no objects")
+        places = {each.path[0]: _steps(each) for each in self._beside}
+        taken = {name: steps for name, steps in places.items() if steps and _kind_at(given, steps) is not None}
         if self._envelope.into is not None:
-            more = [_copied(self._envelope.into, self._path)]
+            inside = {self._envelope.into: self._steps}
         else:
-            names = [field.name for field in kind]
-            if {*names} & {each.path[0] for each in self._beside}:
+            inside = {field.name: (*self._steps, field.name) for field in payload}
+            if inside.keys() & places.keys():
                 raise Declines("fields of the payload that the envelope has too")
-            more = [_copied(name, f"{self._path}.{json.dumps(name)}") for name in names]
-        return _Opening(compiled(Rules((*self._beside, *more), only=True), given), tuple(self._steps))
+        made = compiled(replace(self._beside, each=tuple(r for r in self._beside if r.path[0] not in taken)), given)
+        names = [name for name in places if name in taken or name in made.schema]
+        if not names and not inside:
+            raise Declines("messages of which nothing is left")
+        opening = _Opening(made, taken | inside, (*names, *inside), self._steps, given)
+        compiled(Rules(), opening.schema)  # no columns but those that would be made of the messages themselves
+        return opening
 
 
-def _copied(name: str, source: str) -> Rule:
-    """A column of this name, whatever is in the name."""
-    return replace(rule("column", source), target=name, path=(name,))
+def _steps(rule: Rule) -> tuple[str, ...]:
+    """The fields that a rule goes through, if it does nothing else and sets a whole column."""
+    tree = rule.expression
+    if tree is None or len(rule.path) > 1:
+        return ()
+    nodes = tree["children"] if tree["type"] == "subexpression" else [tree]
+    return tuple(node["value"] for node in nodes) if all(node["type"] == "field" for node in nodes) else ()
+
+
+def _kind_at(given: Schema, steps: tuple[str, ...]) -> Type | None:
+    kind: Type = given
+    for step in steps:
+        field = kind.get(step) if isinstance(kind, Struct) else None
+        if field is None:
+            return None
+        kind = field.type
+    return kind
+
+
+def _column_at(rows: pa.RecordBatch, steps: tuple[str, ...]) -> pa.Array:
+    column: pa.Array = rows.to_struct_array()
+    for step in steps:
+        column = column.flatten()[column.type.get_field_index(step)]
+    return column
 
 
 @dataclass(frozen=True)
 class _Opening:
-    """Rows without their envelope. Those without payload are for the reference path."""
+    """Rows without their envelope. What is only taken out of it is what it was, also where no expression could work
+    with it, such as a time. Those without payload are for the reference path."""
 
-    inner: Program
+    made: Program
+    taken: Mapping[str, tuple[str, ...]]
+    names: tuple[str, ...]
     steps: tuple[str, ...]
+    given: Schema
 
     @property
     def schema(self) -> Schema:
-        return self.inner.schema
+        return self._schema(self.made.schema)
+
+    def _schema(self, made: Schema) -> Schema:
+        kinds = {field.name: field.type for field in made}
+        kinds |= {name: _kind_at(self.given, steps) or NOTHING for name, steps in self.taken.items()}
+        return Struct(tuple(Field(name, kinds[name]) for name in self.names))
 
     def apply(self, rows: pa.RecordBatch, about: AboutColumns) -> tuple[pa.RecordBatch, Schema, Mask]:
-        payload: pa.Array = rows.to_struct_array()
-        for step in self.steps:
-            payload = payload.flatten()[payload.type.get_field_index(step)]
-        changed, schema, declined = self.inner.apply(rows, about)
-        without: Mask = payload.is_null().to_numpy(zero_copy_only=False)
-        return changed, schema, declined | without
+        changed, made, declined = self.made.apply(rows, about)
+        columns = {name: _column_at(rows, steps) for name, steps in self.taken.items()}
+        columns |= dict(zip(changed.schema.names, changed.columns, strict=True))
+        without: Mask = _column_at(rows, self.steps).is_null().to_numpy(zero_copy_only=False)
+        whole = pa.RecordBatch.from_arrays([columns[name] for name in self.names], list(self.names))
+        return whole, self._schema(made), declined | without
 
 
 @dataclass(frozen=True)

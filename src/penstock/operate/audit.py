@@ -173,7 +173,8 @@ def _adopted(entry: Entry, found: Audit) -> None:
 
 def _table(name: str, head: int, entries: list[Entry], state: TableAccount | None, found: Audit) -> None:
     listed = {entry.number: entry.tables[name] for entry in entries if name in entry.tables}
-    line = found.tables[name] = TableLine(len(listed), sum(portion.rows for portion in listed.values()))
+    moved = {e.number: sum(counts.read for counts in e.adopted.values()) for e in entries if name == UNROUTED}
+    line = found.tables[name] = TableLine(len(listed), _left(listed, moved))
     if state is None:
         found.wrong.append(f"table {name} is not there; batches {min(listed)} to {head} belong in it")
         return
@@ -192,7 +193,14 @@ def _table(name: str, head: int, entries: list[Entry], state: TableAccount | Non
     expected = [number for number in listed if number <= state.carried]
     _batches(name, expected, state, found)
     line.recounted = sum(state.live.values())
-    _files(name, {number: listed[number] for number in expected}, state, found)
+    portions = {number: listed[number] for number in expected}
+    _files(name, portions, state, found)
+    _total(name, _left(portions, moved), state, found)
+
+
+def _left(portions: Mapping[int, Portion], moved: Mapping[int, int]) -> int:
+    """The rows that a table has after these batches: what they brought, without what they took away."""
+    return sum(portion.rows - moved.get(number, 0) for number, portion in portions.items())
 
 
 def _settled(name: str, head: int, catalog: Catalog, deadline: float) -> TableAccount | None:
@@ -224,6 +232,11 @@ def _files(name: str, portions: Mapping[int, Portion], state: TableAccount, foun
         found.notes.append(
             f"table {name}: files of batch {number} had vanished, and were landed again under other names"
         )
+    removed = {file.path: number for number, portion in portions.items() for file in portion.removed}
+    found.wrong += [
+        f"table {name}: {path} is still part of the table, although batch {removed[path]} moved its rows to another"
+        for path in sorted(removed.keys() & state.live.keys())
+    ]
     for number, portion in portions.items():
         for file in portion.files or () if number not in state.relanded else ():
             if file.path in state.live:
@@ -231,9 +244,12 @@ def _files(name: str, portions: Mapping[int, Portion], state: TableAccount, foun
                     found.wrong.append(
                         f"table {name}, batch {number}: {file.path} holds {state.live[file.path]} rows, not {file.rows}"
                     )
-            elif not state.rewritten and file.path not in state.missing:
+            elif not state.rewritten and file.path not in state.missing and file.path not in removed:
                 found.wrong.append(f"table {name}, batch {number}: {file.path} is not part of the table")
-    rows, counted = sum(portion.rows for portion in portions.values()), sum(state.live.values())
+
+
+def _total(name: str, rows: int, state: TableAccount, found: Audit) -> None:
+    counted = sum(state.live.values())
     gone = "took out files that had gone; their rows are lost"
     found.wrong += [f"table {name}: a repair (version {version}) {gone}" for version in state.repaired]
     if state.rewritten:

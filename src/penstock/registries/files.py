@@ -67,8 +67,6 @@ def load(path: Path) -> dict[str, bytes]:
 def _listed(path: Path) -> list[tuple[str, Path]]:
     """The files to read, by name, in order."""
     if path.is_file():
-        if path.suffix not in SUFFIXES:
-            raise ValueError(f"{shown(str(path))} is not a schema file: its name must end in {', '.join(SUFFIXES)}")
         return [(path.name, path)]
     if not path.is_dir():
         raise ValueError(f"there is no file or folder {shown(str(path))}")

@@ -14,7 +14,7 @@ from penstock.formats.avro.framings import ContainerFraming, SingleObjectFraming
 from penstock.formats.avro.reference import Limits
 from penstock.formats.avro.schema import parse
 from penstock.formats.decoding import Framing
-from penstock.formats.registered import RegistryFraming
+from penstock.formats.registered import RegistryFraming, settings
 from penstock.formats.schema_files import texts
 from penstock.formats.schema_reader import SchemaReader
 from penstock.quantities import Size
@@ -69,7 +69,7 @@ class AvroFormat(Declared):
     def _framing(self, home: Home | None) -> Framing:
         limits = Limits(bytes=self.max_bytes)
         if self.registry is not None:
-            return RegistryFraming("AVRO", self.registry, home, self._decoder)
+            return RegistryFraming("AVRO", self.registry, home, self._decoder, settings(self))
         path = self.single_object or self.reader_schema
         if path is None:
             return ContainerFraming(limits)

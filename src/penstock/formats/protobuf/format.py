@@ -18,7 +18,7 @@ from penstock.formats.protobuf.descriptors import MessageTypes, compile_source, 
 from penstock.formats.protobuf.framing import FIRST, indexes, message_at
 from penstock.formats.protobuf.registered import types_of
 from penstock.formats.protobuf.weight import Limits
-from penstock.formats.registered import RegistryFraming, kept
+from penstock.formats.registered import RegistryFraming, kept, settings
 from penstock.formats.schema_files import texts
 from penstock.formats.schema_reader import SchemaReader
 from penstock.messages import Messages
@@ -75,7 +75,7 @@ class ProtobufFormat(Declared):
 
     def _framing(self, home: Home | None) -> Framing:
         if self.registry is not None:
-            return IndexedFraming(self, RegistryFraming("PROTOBUF", self.registry, home, self._first))
+            return IndexedFraming(self, RegistryFraming("PROTOBUF", self.registry, home, self._first, settings(self)))
         assert self.descriptors is not None
         files = self._files if self._files is not None else texts(self.descriptors)
         try:
@@ -133,12 +133,11 @@ class IndexedFraming:
     def decoder(self, key: Any) -> Decoder:
         id, path = key
         schema = self._registry.schema(id)
-        settings = (self._format.flatten, self._format.unknown_fields, self._format.max_bytes)
 
         def make() -> Decoder:
             return self._format.decoder(types_of(schema), path)
 
-        return kept(("PROTOBUF", self._registry.registry.folder, id, path, settings), make)
+        return kept(("PROTOBUF", self._registry.registry.folder, id, path, settings(self._format)), make)
 
     def part(self, key: Any, name: str) -> str:
         return self.decoder(key).record if name == "record" else self._registry.part(key[0], name)
