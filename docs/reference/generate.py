@@ -23,7 +23,10 @@ NOTE = "<!-- Written by `make reference`. Change the code, not this page. -->\n"
 NAME = re.compile(r"(?:\w+\.)*_?([A-Za-z]\w*)(?![\w(.])")  # of what is filled in, not of what is called for it
 STATUS = {name: str(kind.exit_status) for name, kind in vars(errors).items() if hasattr(kind, "exit_status")}
 Row = tuple[str, ...]
-PARTS = (p.Pipeline, p.KafkaSource, p.JsonFormat, p.Route, p.FieldRoute, p.HeaderRoute, p.ConstantRoute)
+FORMATS = (p.JsonFormat, p.JsonSchemaFormat, p.AvroFormat, p.ProtobufFormat, p.DynamodbFormat, p.MixedFormat)
+REGISTRIES = (p.ConfluentRegistry, p.RedisTypes, p.FileTypes)
+ROUTES = (p.Route, p.FieldRoute, p.HeaderRoute, p.ConstantRoute)
+PARTS = (p.Pipeline, p.KafkaSource, *FORMATS, *REGISTRIES, *ROUTES, p.Envelope)
 PLACES = (p.Tables, p.TableSpec, p.DeadLetters, p.Batch, p.LedgerSpec, p.Spark, p.Metrics)
 ABOUT = """\
 A pipeline is one YAML file. In Python the same names are arguments of the objects named here.
@@ -120,7 +123,7 @@ def codes() -> str:
     found: dict[str, dict[str, Row]] = {title: {} for title in HEADS}
     for path in sorted(Path(p.__file__).parent.rglob("*.py")):
         for function in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)):
-            for title, code, row in _refusals(function):
+            for title, code, row in _refusals(function, path.parent.name):
                 found[title][code] = max(found[title].get(code, ()), (f"`{code}`", *row), key=len)  # what says most
     text = f"# Errors\n\n{NOTE}\n{STATUSES}\n`{{name}}` stands for what is filled in.\n"
     for title, heads in HEADS.items():
@@ -152,7 +155,7 @@ def _metric(metric: Metric) -> Row:
     )
 
 
-def _refusals(function: ast.FunctionDef) -> Iterator[tuple[str, str, Row]]:
+def _refusals(function: ast.FunctionDef, room: str) -> Iterator[tuple[str, str, Row]]:
     """The places in a function where something is refused: section, code, and the rest of its row."""
     nodes = list(ast.walk(function))
     known = {ast.unparse(node.targets[0]): _text(node.value) for node in nodes if isinstance(node, ast.Assign)}
@@ -160,8 +163,10 @@ def _refusals(function: ast.FunctionDef) -> Iterator[tuple[str, str, Row]]:
         given = [*call.args, *(named.value for named in call.keywords)]
         name = ast.unparse(call.func).rpartition(".")[2]
         match name, list(filter(None, (_text(arg) or known.get(ast.unparse(arg)) for arg in given))):
-            case "Reject" | "Refusal" | "_refuse" | "_Refused", [*stage, code, why]:
+            case "Reject" | "Refusal" | "_refuse" | "_Refused", [*stage, code, why] if "." in code and "{" not in code:
                 yield LETTERS, code, (*(stage or ["parse" if name == "_refuse" else "identify"]), why)
+            case "refuse", [code, why]:  # a format's own
+                yield LETTERS, f"{room}.{code}", ("parse", why)
             case "Park" | "TableRefused", [code, *rest]:
                 yield PARKS, code, tuple(rest) or (_text(ast.FormattedValue(given[1], -1)),)
             case "Transient" | "Unavailable", [code, *rest]:

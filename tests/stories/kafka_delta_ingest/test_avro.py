@@ -79,14 +79,14 @@ def test_avro_default(ingest: Ingest, codec: str) -> None:
 
 
 def test_avro_with_file(ingest: Ingest, tmp_path: Path) -> None:
-    path = tmp_path / "default_schema.avsc"
+    path = tmp_path / "default_schema.avro"
     path.write_text(json.dumps(SCHEMA))
 
     assert lands_as_it_is(ingest, container(SCHEMA, [MESSAGE]), "--avro", str(path))
 
 
 def test_avro_single_object_encoding_with_file(ingest: Ingest, tmp_path: Path) -> None:
-    path = tmp_path / "default_schema.avsc"
+    path = tmp_path / "default_schema.avro"
     path.write_text(json.dumps(SCHEMA))
 
     assert lands_as_it_is(ingest, single_object(SCHEMA, MESSAGE), "--soe-avro", str(path))
