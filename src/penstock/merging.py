@@ -27,6 +27,15 @@ def merge(one: Type, other: Type) -> Type:
     return wider(one, other) or JSON
 
 
+def in_order(kind: Type) -> Type:
+    """The same with its fields by name, whoever said them first."""
+    if isinstance(kind, Struct):
+        return Struct(tuple(sorted((Field(f.name, in_order(f.type)) for f in kind), key=lambda field: field.name)))
+    if isinstance(kind, Array | Map):
+        return type(kind)(in_order(kind.of))
+    return kind
+
+
 def wider(one: Type, other: Type) -> Type | None:
     """The narrowest number that holds both kinds of numbers; None if one of them is no number, or there is none."""
     if isinstance(one, Decimal) and isinstance(other, Decimal):

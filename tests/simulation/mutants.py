@@ -409,6 +409,55 @@ def tables_are_taken_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Entry, "share", lambda self, name: replace(right(self, name), ends=self.ends))
 
 
+def kept_records_are_removed_first(patch: pytest.MonkeyPatch) -> None:
+    """Kept records are taken away by a commit of their own, which carries no batch number, before the batch's."""
+    right = Table.commit
+
+    def commit_apart(self: Table, state: TableState, share: Share) -> None:
+        gone = {file.path for file in share.removed}
+        table = self.world.tables[self.name]
+        if gone:
+            live = {path: records for path, records in table.live.items() if path not in gone}
+            self.world.call(lambda: self.world._foreign(table, live), writes=True)
+            state = replace(state, token=(table.id, table.version))
+        right(self, state, replace(share, removed=()))
+
+    patch.setattr(Table, "commit", commit_apart)
+
+
+def kept_records_are_removed_later(patch: pytest.MonkeyPatch) -> None:
+    """Kept records are taken away after the batch's commit: whoever dies in between never does it."""
+    right_change, right_commit = Table._change, Table.commit
+
+    def change(self: Table, share: Share, token: Any) -> None:
+        judged = self.world.committed
+        if share.removed:  # what is there between the two is not yet judged
+            self.world.committed = lambda *_: None  # type: ignore[method-assign]
+        try:
+            right_change(self, replace(share, removed=()), token)
+        finally:
+            self.world.committed = judged  # type: ignore[method-assign]
+
+    def commit_apart(self: Table, state: TableState, share: Share) -> None:
+        right_commit(self, state, share)
+        gone = {file.path for file in share.removed}
+
+        def remove() -> None:
+            table = self.world.tables[self.name]
+            self.world._foreign(table, {path: records for path, records in table.live.items() if path not in gone})
+
+        if gone:
+            self.world.call(remove, writes=True)
+
+    patch.setattr(Table, "_change", change)
+    patch.setattr(Table, "commit", commit_apart)
+
+
+def kept_files_are_not_looked_for(patch: pytest.MonkeyPatch) -> None:
+    """Files that others put together since are taken away by their old names."""
+    patch.setattr(commit, "still_held", lambda _, share: share)
+
+
 MUTANTS: dict[str, tuple[str, Mutant]] = {
     mutant.__name__: (profile, mutant)
     for profile, mutant in (
@@ -441,5 +490,8 @@ MUTANTS: dict[str, tuple[str, Mutant]] = {
         ("takeover", table_furthest_ahead_says_where_to_begin),
         ("takeover", stored_offset_is_taken_for_the_next_one),
         ("takeover", tables_are_taken_back),
+        ("adopt", kept_records_are_removed_first),
+        ("adopt", kept_records_are_removed_later),
+        ("adopt", kept_files_are_not_looked_for),
     )
 }

@@ -97,6 +97,10 @@ class Stores:
         self.serial += 1
         return f"{prefix}{self.serial}"
 
+    @property
+    def is_wished(self) -> bool:
+        return WISH in self.objects and b"refused" not in self.objects[WISH]
+
     # --- what others do
 
     def _written_before(self) -> None:
@@ -120,8 +124,7 @@ class Stores:
 
     def event(self) -> None:
         chance, name = self.rng.random(), self.rng.choice(self.names)
-        if self.profile.adopts and self.rng.random() < 0.1:
-            self.objects.setdefault(WISH, b'{"type": "c", "after": 0}')
+        self._wish()
         table = self.tables[name]
         if chance < 0.35:
             partition = self.rng.choice(PARTITIONS)
@@ -146,6 +149,10 @@ class Stores:
                 again.exists, again.version, again.schema = True, 0, table.schema
                 again.partition_by = table.partition_by
             self.tables[name] = again
+
+    def _wish(self) -> None:
+        if self.profile.adopts and self.rng.random() < 0.2 and not self.is_wished:
+            self.objects[WISH] = b'{"type": "c", "after": 0}'
 
     def _foreign(self, table: SimulatedTable, live: dict[str, tuple[Record, ...]]) -> None:
         table.live, table.version = live, table.version + 1

@@ -6,7 +6,9 @@ import pickle
 
 import pytest
 
-from penstock import chores, commit, instance
+from penstock import adopting, chores, commit, instance
+from penstock.contracts import TableState
+from penstock.kept import Waiting
 from penstock.landing.routing import Routing
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.oracle import Profile, Violation
@@ -20,6 +22,7 @@ PROFILES = {
     "recreate": Profile(recreate=True),
     "retention": Profile(retention=True),
     "takeover": Profile(takeover=True, vacuum_pending=True),
+    "adopt": Profile(adopts=True),
 }
 CHUNK = 500
 SCHEDULES = {
@@ -30,8 +33,9 @@ SCHEDULES = {
     "recreate": 2_500,
     "retention": 1_500,
     "takeover": 2_000,
+    "adopt": 2_000,
 }
-"""22,500 schedules on every run."""
+"""24,500 schedules on every run."""
 
 LATEST_CATCH = 1_500
 """A mutant that survives so many schedules is not caught."""
@@ -39,11 +43,16 @@ LATEST_CATCH = 1_500
 
 @pytest.fixture(autouse=True)
 def small_world(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chores come often, and the side file is not Parquet: it is not what is tested here."""
+    """Chores come often, and the side file and kept messages are not Parquet: that is not what is tested here."""
     monkeypatch.setattr(chores, "HINT_EVERY", 4)
     monkeypatch.setattr(chores, "STRIP_EVERY", 5)
     monkeypatch.setattr(instance, "to_parquet", lambda rs: pickle.dumps([(r.slice, r.names, r.codes) for r in rs]))
     monkeypatch.setattr(instance, "from_parquet", lambda content: [Routing(*parts) for parts in pickle.loads(content)])
+    monkeypatch.setattr(adopting, "waiting", _all_that_is_kept)
+
+
+def _all_that_is_kept(state: TableState, storage: object, type: str, source: str) -> Waiting:
+    return Waiting(tuple(state.holds({"type": type})))
 
 
 def _chunks() -> list[tuple[str, int]]:
@@ -91,3 +100,11 @@ def test_tables_that_are_taken_over_skip_what_they_had() -> None:
     for world in worlds:
         world.run()
     assert sum(world.skipped for world in worlds) > 40
+
+
+def test_kept_records_are_adopted() -> None:
+    """The profile really has records that move, also while others put their files together."""
+    worlds = [World(PROFILES["adopt"], seed) for seed in range(40)]
+    for world in worlds:
+        world.run()
+    assert sum(len(world.moved) for world in worlds) > 20

@@ -26,7 +26,7 @@ from penstock.pipeline import Batch, LedgerSpec, Pipeline, Tables, TableSpec
 from penstock.places import UNROUTED
 from penstock.protocol.begin import Accepted
 from penstock.route import Route
-from tests.simulation.oracle import PARTITIONS, TICK, WISH, Profile, Stores, Violation
+from tests.simulation.oracle import PARTITIONS, TICK, Profile, Stores, Violation
 from tests.simulation.outside import SimulatedCrew, SimulatedEngine, SimulatedSource, SimulatedStorage, Table
 
 
@@ -232,15 +232,12 @@ class World(Stores):
         if len(found) != 1 or len(self.members) != 1:
             return False
         instance = found[0]
-        if self._is_wished() and UNROUTED not in instance.commits.parked:
+        if self.is_wished and UNROUTED not in instance.commits.parked:
             return False
         return all(instance.head.ends.get(p, 0) == self.next[p] for p in PARTITIONS) and all(
             not (line.chain or line.unproven) or line.refused or self.tables[line.name].refuses
             for line in instance.commits.lines.values()
         )
-
-    def _is_wished(self) -> bool:
-        return WISH in self.objects and b"refused" not in self.objects[WISH]
 
 
 def _pipeline(world: World) -> Pipeline:

@@ -12,7 +12,7 @@ from penstock.contracts import Format, Reader, Shape, Shapes
 from penstock.landing.about import about, about_all
 from penstock.landing.changes import Change
 from penstock.landing.input_shapes import clean_of, told
-from penstock.merging import settled
+from penstock.merging import in_order, settled
 from penstock.messages import Indices, Messages
 from penstock.new_columns import TOO_WIDE, bearable, leaves, merged
 from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type
@@ -35,7 +35,7 @@ class Inferring:
         found = self._all_at_once(type, messages) if type not in self._shapes.types else None
         if found is None:
             found, _ = self._one_by_one(type, messages, range(len(messages)))
-        self._seen[type] = merged(self._seen.get(type, Struct()), found)
+        self._seen[type] = merged(self._seen.get(type, Struct()), in_order(found))
         return self._seen[type]
 
     def _one_by_one(self, type: str, messages: Messages, places: Iterable[int]) -> tuple[Schema, list[int]]:

@@ -22,6 +22,7 @@ from penstock.errors import Transient
 from penstock.formats.admission import UNROUTED
 from penstock.landing.files import Files
 from penstock.landing.identify import identify
+from penstock.landing.kept_again import kept_again
 from penstock.landing.letters import Letters, coordinates
 from penstock.landing.own_columns import completed, empty_partition_values
 from penstock.landing.reading import reading
@@ -167,10 +168,12 @@ class _Slice:
 
     def _force(self, messages: Messages, name: str) -> None:
         """Land messages where they were decided to go, whatever a decoder says of them today."""
-        if name == self.recipe.letters.name or (self.recipe.kept and name == self.recipe.kept.name):
-            stage = "reland" if name == self.recipe.letters.name else UNROUTED
+        if self.recipe.kept and name == self.recipe.kept.name:
+            self._reject(messages, kept_again(messages, self.recipe))
+            return
+        if name == self.recipe.letters.name:
             text = "landed again; the reason is with the batch's first landing"
-            self._reject(messages, [Reject(at, stage, "reland", text) for at in range(len(messages))])
+            self._reject(messages, [Reject(at, "reland", "reland", text) for at in range(len(messages))])
             return
         type_of = {target.name: type for type, target in self.recipe.targets.items()}
         self.one_by_one(type_of[name], messages)

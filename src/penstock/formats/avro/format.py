@@ -15,7 +15,7 @@ from penstock.formats.avro.reference import Limits
 from penstock.formats.avro.schema import parse
 from penstock.formats.decoding import Framing
 from penstock.formats.registered import RegistryFraming, settings
-from penstock.formats.schema_files import texts
+from penstock.formats.schema_files import Texts, in_force, texts
 from penstock.formats.schema_reader import SchemaReader
 from penstock.quantities import Size
 from penstock.registries import Registered
@@ -58,8 +58,11 @@ class AvroFormat(Declared):
         path = self.single_object or self.reader_schema
         if path is None:
             return self
+        return in_force(path, self._with)
+
+    def _with(self, files: Texts) -> Self:
         found = self.model_copy()
-        found._files = texts(path)
+        found._files = dict(files)
         found._framing(None)  # whatever is wrong with them, is wrong now
         return found
 

@@ -19,7 +19,7 @@ from penstock.formats.protobuf.framing import FIRST, indexes, message_at
 from penstock.formats.protobuf.registered import types_of
 from penstock.formats.protobuf.weight import Limits
 from penstock.formats.registered import RegistryFraming, kept, settings
-from penstock.formats.schema_files import texts
+from penstock.formats.schema_files import Texts, in_force, texts
 from penstock.formats.schema_reader import SchemaReader
 from penstock.messages import Messages
 from penstock.quantities import Size
@@ -65,8 +65,11 @@ class ProtobufFormat(Declared):
         """With what the descriptor file holds now."""
         if self.descriptors is None:
             return self
+        return in_force(self.descriptors, self._with)
+
+    def _with(self, files: Texts) -> Self:
         found = self.model_copy()
-        found._files = texts(self.descriptors)
+        found._files = dict(files)
         found._framing(None)  # whatever is wrong with it, is wrong now
         return found
 
