@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from bench import measure
+from bench.formats import ENCODINGS
 from bench.jobs import Clock, Job, Part, Result, Run, SmallBatch, answer, expect, told
 from bench.topics import CLEAN_START, Feed, Topic
 from penstock.engine.session import open_context
@@ -120,7 +121,7 @@ def _form(job: Job) -> dict[str, Any]:
         return {"format": JsonFormat(), "route": Route(by=FieldRoute(field="eventType"))}
     registry = ConfluentRegistry(url=job.registry)
     format = AvroFormat(registry=registry) if job.kind == "avro" else ProtobufFormat(registry=registry)
-    return {"format": format, "route": Route(by="subject")}
+    return {"format": format, "route": Route(by=ENCODINGS[job.kind].route)}
 
 
 def _pipeline(job: Job, topic: Topic, batch: Batch | None = None, rules: Mapping[str, str] | None = None) -> Pipeline:

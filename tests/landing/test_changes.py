@@ -22,6 +22,7 @@ from penstock.formats.avro import AvroFormat
 from penstock.formats.json import JsonFormat
 from penstock.landing.changes import change
 from penstock.landing.transforming import Transforming
+from penstock.merging import in_order
 from penstock.messages import Columns, Messages
 from penstock.schema import Struct, columns
 from penstock.transforms.reference import About
@@ -162,7 +163,8 @@ def test_values_that_have_a_type_keep_it(into: str | None) -> None:
 
     inner = {"day": "date", "counts": "map<string, long>"}
     beside = {"at": "timestamp", "price": "decimal(30, 2)", "offset": "long"}
-    assert seen == columns(beside | ({"event": "struct<day: date, counts: map<string, long>>"} if into else inner))
+    more = {"event": "struct<day: date, counts: map<string, long>>"} if into else inner
+    assert seen == in_order(columns(beside | more))
     shapes = Shapes({"t": Shape(seen)})
     reading, slow = (Transforming(AvroFormat(), shapes, change(envelope, rules({}))) for _ in range(2))
     found = reading.sort(messages, ["t"] * 100)
