@@ -12,11 +12,11 @@ import pytest
 from pydantic import ValidationError
 
 from penstock.catalog import Catalog
-from penstock.places import storage_opener
 from penstock.config.load import fingerprint, load
 from penstock.errors import ConfigError
 from penstock.landing.recipe import Recipe
 from penstock.pipeline import Pipeline, Tables
+from penstock.places import storage_opener
 from penstock.sources.kafka import KafkaSource
 from penstock.tables.delta import DeltaTable
 

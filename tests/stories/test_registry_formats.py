@@ -15,6 +15,7 @@ from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from google.protobuf.message_factory import GetMessageClass
 
 from penstock import audit, load
 from penstock.formats.protobuf.descriptors import compile_source
@@ -157,8 +158,6 @@ def test_avro_messages_are_rows_with_all_their_types(trade: Trade) -> None:
 
 
 def test_protobuf_messages_are_rows_with_all_their_types(trade: Trade) -> None:
-    from google.protobuf.message_factory import GetMessageClass
-
     types = compile_source(PROTO)
     Order, Page = GetMessageClass(types.named("shop.Order")), GetMessageClass(types.named("shop.Page"))
     conf = {"auto.register.schemas": True, "use.deprecated.format": False}
@@ -167,7 +166,7 @@ def test_protobuf_messages_are_rows_with_all_their_types(trade: Trade) -> None:
 
     def order(n: int) -> Any:
         said = _order(n)
-        made = Order(n=n, price=float(said["price"]), kind=said["kind"], tags=said["tags"], counts=said["counts"])
+        made: Any = Order(n=n, price=float(said["price"]), kind=said["kind"], tags=said["tags"], counts=said["counts"])
         made.line.sku = said["line"]["sku"]
         made.at.FromDatetime(NOON)
         if said["who"] is not None:
@@ -181,9 +180,7 @@ def test_protobuf_messages_are_rows_with_all_their_types(trade: Trade) -> None:
 
     found = sorted(trade.rows("shop.Order"), key=lambda row: row["n"])
     expected = [{**_order(n), "price": n / 100} for n in range(300)]
-    assert found == [
-        {name: value for name, value in row.items() if name != "day"} for row in expected
-    ]
+    assert found == [{name: value for name, value in row.items() if name != "day"} for row in expected]
     assert sorted(row["url"] for row in trade.rows("shop.Page")) == sorted(f"/{n}" for n in range(20))
 
 

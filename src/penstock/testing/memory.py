@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from penstock.places import storage_opener
 from penstock.config.parts import part
 from penstock.contracts import Bound, Identity, Positions, ShortRead, Slice
 from penstock.crew import Threads
@@ -19,6 +18,7 @@ from penstock.loop import Until, run
 from penstock.messages import Details, Messages
 from penstock.observe import Observer, Silence
 from penstock.pipeline import Pipeline
+from penstock.places import storage_opener
 from penstock.protocol.begin import Accepted
 
 
