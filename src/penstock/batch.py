@@ -52,6 +52,7 @@ class LandedBatch:
     growth: Growth
     adopted: Mapping[str, Counts] = field(default_factory=dict)  # type → what became of its kept messages
     removed: Sequence[File] = ()  # the files in which they were kept
+    unknown_fields: int = 0
 
     @property
     def total(self) -> Counts:
@@ -169,4 +170,6 @@ def _together(first: Sequence[Landed], second: Sequence[Landed], growth: Growth)
             again = Counts(read=-account.counts.read, bytes=-account.counts.bytes)
             counts[account.slice.partition] = counts[account.slice.partition] + again
     example = next((landed.example for landed in (*first, *second) if landed.example), "")
-    return LandedBatch(files, counts, list(routings.values()), reasons, example, growth)
+    unknown = sum(landed.unknown_fields for landed in (*first, *second))
+    routed = list(routings.values())
+    return LandedBatch(files, counts, routed, reasons, example, growth, unknown_fields=unknown)

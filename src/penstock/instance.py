@@ -161,6 +161,7 @@ class Instance:
             skips=left(self.head.skips, ends),
             counts=dict(landed.counts),
             reasons=dict(landed.reasons),
+            unknown_fields=landed.unknown_fields,
             adopted=dict(landed.adopted),
             tables=tables,
             routing=routing,

@@ -197,3 +197,21 @@ def test_json_messages_of_a_schema_are_rows_and_more_fields_get_columns(trade: T
     found = sorted(trade.rows("Order"), key=lambda row: row["n"])
     assert [{name: row[name] for name in said[0]} for row in found[:300]] == said
     assert (found[300]["n"], found[300]["extra"]) == (300, {"x": 1})
+
+
+def test_fields_that_a_schema_does_not_have_are_counted(trade: Trade, tmp_path: Path) -> None:
+    newer = compile_source('syntax = "proto3"; package shop; message Page { string url = 1; string more = 2; }')
+    made = GetMessageClass(newer.named("shop.Page"))(url="/1", more="x").SerializeToString()
+    (tmp_path / "page.proto").write_text('syntax = "proto3"; package shop; message Page { string url = 1; }')
+    trade.write("protobuf")
+    text = trade.path.read_text().replace(
+        f'registry: {{url: "{trade.registry.url}"}}', f"descriptors: {tmp_path}/page.proto"
+    )
+    trade.path.write_text(text)
+    trade.send([made] * 5)
+
+    trade.land()
+
+    assert [row["url"] for row in trade.rows("shop.Page")] == ["/1"] * 5
+    entries = sorted((tmp_path / "lake/_penstock/trade/ledger").glob("*.json"))
+    assert sum(json.loads(entry.read_text()).get("unknown_fields", 0) for entry in entries) == 5

@@ -33,6 +33,11 @@ def kept(key: Any, make: Callable[[], Decoder]) -> Decoder:
     return _decoders[key]
 
 
+def unknown_fields() -> int:
+    """How many fields this process has met, in messages that became rows, that their schemas do not have."""
+    return sum(getattr(decoder, "unknown_fields", 0) for decoder in _decoders.values())
+
+
 def settings(format: Declared) -> str:
     """All that a format says of how messages are decoded."""
     return format.model_dump_json(exclude={"registry"})

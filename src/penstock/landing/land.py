@@ -20,6 +20,7 @@ from penstock.contracts import ShortRead
 from penstock.crashpoints import reach
 from penstock.errors import Transient
 from penstock.formats.admission import UNROUTED
+from penstock.formats.registered import unknown_fields
 from penstock.landing.files import Files
 from penstock.landing.identify import identify
 from penstock.landing.kept_again import kept_again
@@ -63,7 +64,7 @@ class _Landing:
         self.files = Files(recipe.storage, held=recipe.held, fsync=recipe.fsync)
         self.seen: dict[str, Schema] = {}
         self.reasons: Counter[str] = Counter()
-        self.example = ""
+        self.example, self._unknown_before = "", unknown_fields()
         self._slices: list[_Slice] = []
         self._piles: dict[str, list[tuple[_Slice, Messages]]] = {}
         self._piled = self._runs = 0
@@ -108,6 +109,7 @@ class _Landing:
             seen=self.seen,
             reasons=dict(self.reasons),
             example=self.example,
+            unknown_fields=max(0, unknown_fields() - self._unknown_before),
         )
 
 

@@ -107,5 +107,6 @@ class Landed:
     seen: Mapping[str, Schema] = having(default_factory=dict)  # type that waits → the columns its messages have
     reasons: Mapping[str, int] = having(default_factory=dict)
     example: str = ""  # the first dead letter, for an error message
+    unknown_fields: int = 0  # fields of messages that their schemas do not have, and that are in no row
     short: str = ""  # why a slice could not be read to its end: nothing here counts
     away: str = ""  # what was not there just now: wait, then plan again

@@ -102,6 +102,7 @@ METRICS = (
     ),
     Metric("penstock.bytes.written", "counter", _table, "Bytes of Parquet files that were decided for a table."),
     Metric("penstock.dead_letters", "counter", ("app", "code"), "Dead letters by the code of their reason."),
+    Metric("penstock.unknown_fields", "counter", _app, "Fields of messages that their schemas do not have: in no row."),
     Metric("penstock.commits", "counter", _table, "Table commits that are done."),
     Metric("penstock.commits.failed", "counter", _table, "Attempts to bring a table up to date that failed."),
     Metric(

@@ -47,6 +47,7 @@ class Metering(Silence):
         numbers.put("penstock.waiting", 0)
         self._count(entry.total)
         self._count_reasons(entry.reasons)
+        numbers.add("penstock.unknown_fields", entry.unknown_fields)
         for name, portion in entry.tables.items():
             self._count_portion(name, portion, report.seconds.get("land", 0.0))
         for phase, seconds in report.seconds.items():

@@ -91,6 +91,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     skips: Skips = {}  # what others wrote before an app took their tables over: see takeover.py
     counts: dict[str, Counts] = {}
     reasons: dict[str, int] = {}  # dead letters by code
+    unknown_fields: int = 0  # fields that schemas of messages do not have, and that are in no row
     adopted: dict[str, Counts] = {}  # type → what became of its kept messages: the batch moves them, and reads nothing
     tables: dict[str, Portion] = {}
     routing: str = ""  # side file: which position went to which table
