@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,15 +45,23 @@ class Decoder(Protocol):
         ...
 
 
-@dataclass(frozen=True)
 class Framed:
     """Messages without their framing, and what it said: the schemas they were written with, and for each
-    message which of them; or why it says nothing."""
+    message which of them (-1: none), or why it says nothing."""
 
-    bodies: pa.BinaryArray
-    keys: Sequence[Any]
-    codes: Codes  # -1: refused
-    refused: Mapping[int, Refusal] = field(default_factory=dict)
+    def __init__(
+        self,
+        bodies: pa.BinaryArray | Callable[[], pa.BinaryArray],
+        keys: Sequence[Any],
+        codes: Codes,
+        refused: Mapping[int, Refusal] | None = None,
+    ) -> None:
+        self._bodies, self.keys, self.codes, self.refused = bodies, keys, codes, refused or {}
+
+    @cached_property
+    def bodies(self) -> pa.BinaryArray:
+        """Of all of them, refused ones too. Made when somebody wants them: who sorts by schema does not."""
+        return self._bodies() if callable(self._bodies) else self._bodies
 
 
 class Framing(Protocol):
@@ -87,12 +95,21 @@ def headed(messages: Messages) -> Framed:
     codes[good] = found
     text = "the value does not begin with a zero and the id of its schema, as messages of a schema registry do"
     refused = {int(at): Refusal("parse", "schema.no-id", text) for at in np.flatnonzero(~magic)}
-    return Framed(after(values, HEADER), [int(id) for id in distinct], codes, refused)
+    return Framed(lambda: after(values, HEADER), [int(id) for id in distinct], codes, refused)
 
 
 def after(values: pa.BinaryArray, start: int) -> pa.BinaryArray:
     """The values without so many bytes at their start."""
     return pc.binary_slice(values, start, _LONGEST)
+
+
+def byte_at(values: pa.BinaryArray, place: int) -> Codes:
+    """The byte of each value at one place; -1 where a value ends before it."""
+    starts, lengths, content = _layout(values)
+    found = np.full(len(values), -1, np.int64)
+    long_enough = np.flatnonzero(lengths > place)
+    found[long_enough] = content[starts[long_enough] + place]
+    return found
 
 
 def _layout(values: pa.BinaryArray) -> tuple[Codes, Codes, npt.NDArray[np.uint8]]:

@@ -6,13 +6,12 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import Field, PrivateAttr, model_validator
 
 from penstock.contracts import Home, Reader, Shapes
 from penstock.declared import Declared
 from penstock.errors import refused, shown
-from penstock.formats.decoding import Decoder, Framed, Framing, after
+from penstock.formats.decoding import HEADER, Decoder, Framed, Framing, after, byte_at
 from penstock.formats.protobuf.decoder import ProtobufDecoder
 from penstock.formats.protobuf.descriptors import MessageTypes, compile_source, from_descriptors
 from penstock.formats.protobuf.framing import FIRST, indexes, message_at
@@ -26,8 +25,6 @@ from penstock.quantities import Size
 from penstock.registries import Registered
 from penstock.registries.confluent import ConfluentRegistry
 from penstock.values.plain import Refusal
-
-_ONE_ZERO = pa.scalar(b"\0")
 
 
 class ProtobufFormat(Declared):
@@ -113,25 +110,18 @@ class IndexedFraming:
         self._format, self._registry = format, registry
 
     def framed(self, messages: Messages) -> Framed:
-        headed = self._registry.framed(messages)
-        first = pc.equal(pc.binary_slice(headed.bodies, 0, 1), _ONE_ZERO).to_numpy(zero_copy_only=False)
+        headed, values = self._registry.framed(messages), messages.values
         keys: dict[Any, int] = {(key, FIRST): at for at, key in enumerate(headed.keys)}
-        codes, refused, cut = headed.codes.copy(), dict(headed.refused), {}
-        for at in np.flatnonzero(~first & (headed.codes >= 0)).tolist():
-            body = headed.bodies[at].as_py()
+        codes, refused, cut = headed.codes.copy(), dict(headed.refused), dict[int, bytes]()
+        for at in np.flatnonzero((byte_at(values, HEADER) != 0) & (headed.codes >= 0)).tolist():
+            body = values[at].as_py()[HEADER:]
             try:
                 path, start = indexes(body)
                 codes[at] = keys.setdefault((headed.keys[codes[at]], path), len(keys))
                 cut[at] = body[start:]
             except Refusal as why:
                 codes[at], refused[at] = -1, why
-        bodies = after(headed.bodies, 1)
-        if cut:
-            listed = bodies.to_pylist()
-            for at, body in cut.items():
-                listed[at] = body
-            bodies = pa.array(listed, pa.binary())
-        return Framed(bodies, list(keys), codes, refused)
+        return Framed(lambda: _cut(values, cut), list(keys), codes, refused)
 
     def decoder(self, key: Any) -> Decoder:
         id, path = key
@@ -144,6 +134,17 @@ class IndexedFraming:
 
     def part(self, key: Any, name: str) -> str:
         return self.decoder(key).record if name == "record" else self._registry.part(key[0], name)
+
+
+def _cut(values: pa.BinaryArray, others: dict[int, bytes]) -> pa.BinaryArray:
+    """What follows the one zero byte by which nearly all messages name their type; of the others, as given."""
+    bodies = after(values, HEADER + 1)
+    if not others:
+        return bodies
+    listed = bodies.to_pylist()
+    for at, body in others.items():
+        listed[at] = body
+    return pa.array(listed, pa.binary())
 
 
 class OneType:
