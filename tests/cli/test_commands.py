@@ -22,7 +22,7 @@ tables: {base: ./lake}
 """
 
 
-COMMANDS = "run, check, plan, audit, adopt, demo, repair, table, schemas, ingest"
+COMMANDS = "run, check, plan, audit, adopt, demo, repair, table"  # and more: the list is cut
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_version_is_the_version() -> None:
     ("arguments", "told"),
     [
         (["rn", "good.yaml"], 'Unknown command "rn". Did you mean "run"?'),
-        (["everything"], f'Unknown command "everything". Available commands: {COMMANDS}.'),
+        (["everything"], f'Unknown command "everything". Available commands: {COMMANDS}'),
         (["run"], 'Command "run" parameter --pipeline requires an argument.'),
         (["run", "good.yaml", "more.yaml"], "Unused Tokens: ['more.yaml']."),
         (["audit", "good.yaml", "--jsn"], "Unknown option: --jsn. Did you mean --json?"),

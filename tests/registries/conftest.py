@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from penstock.registries.confluent import ConfluentRegistry
 from penstock.registries.shelf import Shelf, forget
 from tests.registries.hostile import Small, small
-from tests.support.registry import LocalRegistry
 
 
 @pytest.fixture
@@ -39,10 +37,3 @@ def registry(server: Small) -> ConfluentRegistry:
     server.holds(7, '"orders"', "AVRO", [{"name": "money", "subject": "money", "version": 1}])
     server.holds_version("money", 1, "money's text")
     return ConfluentRegistry(url=server.url, timeout=5.0)
-
-
-@pytest.fixture(scope="session")
-def apicurio() -> Iterator[LocalRegistry]:
-    """A real registry."""
-    with tempfile.TemporaryDirectory(prefix="penstock-registry-") as folder, LocalRegistry(Path(folder)) as running:
-        yield running

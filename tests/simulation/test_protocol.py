@@ -26,16 +26,16 @@ PROFILES = {
 }
 CHUNK = 500
 SCHEDULES = {
-    "core": 9_000,
+    "core": 7_000,
     "parked": 1_500,
-    "vacuum": 3_000,
-    "restore": 3_000,
-    "recreate": 2_500,
+    "vacuum": 2_500,
+    "restore": 2_500,
+    "recreate": 2_000,
     "retention": 1_500,
-    "takeover": 2_000,
-    "adopt": 2_000,
+    "takeover": 1_500,
+    "adopt": 1_500,
 }
-"""24,500 schedules on every run."""
+"""20,000 schedules on every run."""
 
 LATEST_CATCH = 1_500
 """A mutant that survives so many schedules is not caught."""
