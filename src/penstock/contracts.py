@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from penstock.messages import RESCUED, Columns, Messages, Sorted
+from penstock.messages import RESCUED, Columns, Indices, Messages, Sorted
 from penstock.route import Unrouted
 from penstock.schema import JSON, Field, Schema, Struct
 
@@ -169,12 +169,21 @@ class Reader(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Holding:
+    """What messages hold, by the schema that they were written with."""
+
+    schema: Schema
+    at: Indices  # which messages of a run
+    is_all: bool = True  # False: they may hold more than it says
+
+
 @runtime_checkable
 class Told(Protocol):
-    """A reader of messages that were written with a schema."""
+    """A reader of messages that were written with schemas."""
 
-    def told(self, messages: Messages, at: int) -> Schema:
-        """What a message holds, by its schema. Raises as `plain` does."""
+    def told(self, messages: Messages) -> Sequence[Holding]:
+        """What the messages hold, for each schema among them. Messages that no schema tells of are left out."""
         ...
 
 

@@ -59,3 +59,25 @@ def bearable(found: Type, table: Schema, limit: int) -> Type:
 def tells_too_wide(seen: Schema) -> bool:
     """Was there a message that alone is too wide for its table?"""
     return "" in seen
+
+
+def beyond(schema: Schema, table: Schema) -> Schema:
+    """The columns that a table lacks, also inside of others."""
+    fields = []
+    for field in schema:
+        have = table.get(field.name)
+        if have is None:
+            fields.append(field)
+        elif (inner := _beyond_inside(field.type, have.type)) is not None:
+            fields.append(Field(field.name, inner))
+    return Struct(tuple(fields))
+
+
+def _beyond_inside(kind: Type, have: Type) -> Type | None:
+    if isinstance(kind, Struct) and isinstance(have, Struct):
+        found = beyond(kind, have)
+        return found if found.fields else None
+    if isinstance(kind, Array | Map) and type(kind) is type(have):
+        inner = _beyond_inside(kind.of, have.of)
+        return None if inner is None else type(kind)(inner)
+    return None

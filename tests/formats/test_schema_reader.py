@@ -9,8 +9,9 @@ import pytest
 
 from penstock.contracts import Shape, Shapes, Told
 from penstock.formats.avro import AvroFormat
-from penstock.formats.schema_reader import SchemaReader, _beyond
+from penstock.formats.schema_reader import SchemaReader
 from penstock.messages import Messages
+from penstock.new_columns import beyond
 from penstock.schema import columns, written
 from penstock.values.plain import Refusal
 from tests.contracts.writers import container
@@ -118,10 +119,10 @@ def test_plain_values_and_their_schema_are_told_of_each_message() -> None:
 
     assert isinstance(reader, Told)
     assert reader.plain(messages, 1) == {"who": {"name": "a"}}
-    assert written(reader.told(messages, 1)) == {"who": "struct<name: string>"}
-    for ask in (reader.plain, reader.told):
-        with pytest.raises(Refusal):
-            ask(messages, 2)
+    assert written(reader.told(messages.cut(1, 2))[0].schema) == {"who": "struct<name: string>"}
+    assert [each.at.tolist() for each in reader.told(messages)] == [[0], [1]]
+    with pytest.raises(Refusal):
+        reader.plain(messages, 2)
 
 
 def test_what_messages_lack_is_what_their_schemas_have_beyond_the_table() -> None:
@@ -135,7 +136,7 @@ def test_what_messages_lack_is_what_their_schemas_have_beyond_the_table() -> Non
 
 
 @pytest.mark.parametrize(
-    ("have", "kind", "beyond"),
+    ("have", "kind", "lacks"),
     [
         ("long", "long", None),
         ("long", "string", None),
@@ -146,7 +147,7 @@ def test_what_messages_lack_is_what_their_schemas_have_beyond_the_table() -> Non
         ("struct<a: struct<b: long>>", "struct<a: struct<b: long, c: long>>", "struct<a: struct<c: long>>"),
     ],
 )
-def test_only_what_a_table_lacks_is_beyond_it(have: str, kind: str, beyond: str | None) -> None:
-    found = _beyond(columns({"x": kind, "new": "long"}), columns({"x": have}))
+def test_only_what_a_table_lacks_is_beyond_it(have: str, kind: str, lacks: str | None) -> None:
+    found = beyond(columns({"x": kind, "new": "long"}), columns({"x": have}))
 
-    assert found == columns({"x": beyond, "new": "long"} if beyond else {"new": "long"})
+    assert found == columns({"x": lacks, "new": "long"} if lacks else {"new": "long"})

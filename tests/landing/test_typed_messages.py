@@ -111,3 +111,33 @@ def test_new_type_gets_the_columns_of_the_schema_and_of_the_transforms() -> None
     assert kinds["off"] == "long"
     assert "n" not in kinds or kinds["n"] == "nothing"
     assert kinds["line"] == "struct<sku: string>"
+
+
+def test_columns_of_a_new_schema_keep_their_types_in_a_table_that_exists() -> None:
+    """Also where the expression has to go one by one."""
+    for source in ("n", "sort_by([n], &@)[0]"):
+        table = Struct((Field("n", parse("int")), Field("x", parse("long"))))
+        reading = Transforming(One(), Shapes({"t": Shape(table)}), ByRules(rules({"x": source})))
+        messages = run([_encoded(n) for n in range(40)])
+
+        waiting = reading.sort(messages, ["t"] * 40).waiting["t"]
+        seen = reading.infer("t", messages.only(waiting))
+
+        kinds = {field.name: str(field.type) for field in seen}
+        assert (kinds["price"], kinds["at"], kinds["raw"], kinds["counts"]) == (
+            "decimal(9, 2)",
+            "timestamp",
+            "binary",
+            "map<string, long>",
+        )
+
+
+def test_one_message_that_goes_alone_changes_no_type() -> None:
+    reading = Transforming(One(), Shapes({}), ByRules(rules({"x": "n"})))
+    long = [_encoded(n) for n in range(100)]
+    long[50] = long[50] + b"trailing"
+
+    seen = reading.infer("t", run(long))
+
+    assert str(seen.get("price").type) == "decimal(9, 2)"  # type: ignore[union-attr]
+    assert str(seen.get("share").type) == "float"  # type: ignore[union-attr]

@@ -90,6 +90,9 @@ def headed(messages: Messages) -> Framed:
     ids = np.zeros(len(good), np.int64)
     for step in range(1, HEADER):
         ids = ids * 256 + content[starts[good] + step]
+    possible = ids < 2**31  # registries count in 31 bits, and say odd things about more
+    magic[good[~possible]] = False
+    good, ids = good[possible], ids[possible]
     distinct, found = np.unique(ids, return_inverse=True)
     codes = np.full(len(values), -1, np.int64)
     codes[good] = found

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from penstock.contracts import Format, Reader, Shapes
+from penstock.contracts import Format, Holding, Reader, Shapes, Told
 from penstock.declared import Declared
 from penstock.messages import Columns, Indices, Messages, Reject, Sorted
 from penstock.new_columns import merged
@@ -106,6 +106,15 @@ class MixedReader:
             found = self._readers[name].infer(type, messages.only(at))
             self._seen[type] = merged(self._seen.get(type, Struct()), found)
         return self._seen.get(type, Struct())
+
+    def told(self, messages: Messages) -> list[Holding]:
+        """Of those whose format has schemas."""
+        found = []
+        for name, at in self._apart(self._names(messages)):
+            reader = self._readers[name]
+            if isinstance(reader, Told):
+                found += [replace(each, at=at[each.at]) for each in reader.told(messages.only(at))]
+        return found
 
     def _names(self, messages: Messages) -> list[str | Refusal]:
         return [self._name(messages, at) for at in range(len(messages))]

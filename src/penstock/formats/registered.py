@@ -27,6 +27,8 @@ def kept(key: Any, make: Callable[[], Decoder]) -> Decoder:
             _decoders[key] = make()
         except ValueError as why:
             raise Refusal("parse", "schema.unusable", f"the message's schema cannot be used: {why}") from None
+        except RecursionError:
+            raise Refusal("parse", "schema.unusable", "the message's schema is nested too deep") from None
         while len(_decoders) > MAX_DECODERS:
             _decoders.popitem(last=False)
     _decoders.move_to_end(key)

@@ -29,6 +29,13 @@ def texts(path: str) -> dict[str, bytes]:
         raise refused("config.schema-file", str(why), "correct the path or the file") from None
 
 
+def only(files: Texts) -> tuple[str, bytes]:
+    """The one file that there is, by name; a ValueError if there are more."""
+    if len(files) != 1:
+        raise ValueError("it is a folder with several schema files, and one is needed: name it")
+    return next(iter(files.items()))
+
+
 def in_force(path: str, make: Callable[[Texts], T]) -> T:
     """What is made of the files as they are now, or as they were when something could last be made of them: whole
     files may hold half of what somebody means to write. Raises ConfigError if nothing ever could be."""

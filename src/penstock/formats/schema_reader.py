@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.contracts import Shape, Shapes
+from penstock.contracts import Holding, Shape, Shapes
 from penstock.formats.admission import Admission
 from penstock.formats.decoding import Decoder, Framed, Framing
 from penstock.merging import extended
 from penstock.messages import Columns, Indices, Messages, Reject, Sorted
-from penstock.new_columns import admitted, bearable, merged
-from penstock.schema import Array, Field, Map, Schema, Struct, Type
+from penstock.new_columns import admitted, bearable, beyond, merged
+from penstock.schema import Schema, Struct
 from penstock.values.columns import conform
 from penstock.values.fit import lacking
 from penstock.values.plain import Refusal, type_at
@@ -165,12 +167,13 @@ class SchemaReader:
 
     # --- columns that a table does not have yet
 
-    def told(self, messages: Messages, at: int) -> Schema:
-        """What a message holds, by its schema. Raises as `plain` does."""
-        framed = self._framing.framed(messages.cut(at, at + 1))
-        if framed.refused:
-            raise framed.refused[0]
-        return self._framing.decoder(framed.keys[0]).schema
+    def told(self, messages: Messages) -> list[Holding]:
+        found = []
+        for key, at in _by_schema(self._framing.framed(messages)):
+            with suppress(Refusal):
+                decoder = self._framing.decoder(key)
+                found.append(Holding(decoder.schema, at, not getattr(decoder, "is_open", False)))
+        return found
 
     def infer(self, type: str, messages: Messages) -> Schema:
         shape, framed = self._shapes.types.get(type), self._framing.framed(messages)
@@ -181,19 +184,20 @@ class SchemaReader:
                 decoder = self._framing.decoder(key)
             except Refusal:
                 continue
-            seen = merged(seen, bearable(_beyond(decoder.schema, table), table, self._shapes.max_columns))
+            seen = merged(seen, bearable(beyond(decoder.schema, table), table, self._shapes.max_columns))
             if getattr(decoder, "is_open", False):
                 seen = merged(seen, self._held(decoder, framed, at, shape))
         self._seen[type] = seen
         return seen
 
     def _held(self, decoder: Decoder, framed: Framed, at: Indices, shape: Shape | None) -> Schema:
-        """What messages hold that may be more than their schema says."""
-        seen, table = Struct(), shape.schema if shape else Struct()
+        """What messages hold beyond what their schema says."""
+        table = shape.schema if shape else Struct()
+        whole, seen = replace(shape or Shape(table), schema=extended(table, decoder.schema)), Struct()
         for place in at.tolist():
             try:
-                found = lacking(decoder.plain(framed.bodies[place].as_py()), shape)
-                seen = merged(seen, bearable(found, table, self._shapes.max_columns))
+                found = lacking(decoder.plain(framed.bodies[place].as_py()), whole)
+                seen = merged(seen, bearable(found, whole.schema, self._shapes.max_columns))
             except Refusal:
                 continue  # it will be a dead letter
         return seen
@@ -215,28 +219,6 @@ def _texts(rows: pa.RecordBatch, path: str) -> pa.Array | None:
             return None
         column = column.flatten()[column.type.get_field_index(name)]
     return column if pa.types.is_string(column.type) else None
-
-
-def _beyond(schema: Schema, table: Schema) -> Schema:
-    """The columns that a table lacks, also inside of others."""
-    fields = []
-    for field in schema:
-        have = table.get(field.name)
-        if have is None:
-            fields.append(field)
-        elif (inner := _beyond_inside(field.type, have.type)) is not None:
-            fields.append(Field(field.name, inner))
-    return Struct(tuple(fields))
-
-
-def _beyond_inside(kind: Type, have: Type) -> Type | None:
-    if isinstance(kind, Struct) and isinstance(have, Struct):
-        found = _beyond(kind, have)
-        return found if found.fields else None
-    if isinstance(kind, Array | Map) and type(kind) is type(have):
-        inner = _beyond_inside(kind.of, have.of)
-        return None if inner is None else type(kind)(inner)
-    return None
 
 
 class _Parts:

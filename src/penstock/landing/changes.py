@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from penstock.envelope import Envelope
 from penstock.formats.json.reference import parse
+from penstock.landing.input_shapes import told
 from penstock.schema import NOTHING, Field, Schema, Struct, Type
 from penstock.transforms.expressions import Declines
 from penstock.transforms.program import AboutColumns, compiled
@@ -46,6 +48,11 @@ class Change(Protocol):
         """The same for messages that hold this. Raises `Declines` if it cannot be done so."""
         ...
 
+    def kinds(self, given: Schema) -> tuple[Schema, bool]:
+        """What messages hold afterwards whose schema says that they hold this; and whether that is all, or there
+        is more that only values tell."""
+        ...
+
 
 @dataclass(frozen=True)
 class ByRules:
@@ -58,6 +65,15 @@ class ByRules:
 
     def program(self, given: Schema) -> Program:
         return compiled(self.rules, given)
+
+    def kinds(self, given: Schema) -> tuple[Schema, bool]:
+        """What no rule sets keeps its type."""
+        kept = given.without({rule.path[0] for rule in self.rules})
+        try:
+            after = compiled(self.rules, told(given)).schema
+        except Declines:
+            return kept, False
+        return Struct(tuple(kept.get(field.name) or field for field in after)), True
 
 
 class Unwrapping:
@@ -121,6 +137,14 @@ class Unwrapping:
         opening = _Opening(made, taken | inside, (*names, *inside), self._steps, given)
         compiled(Rules(), opening.schema)  # no columns but those that would be made of the messages themselves
         return opening
+
+    def kinds(self, given: Schema) -> tuple[Schema, bool]:
+        for known in (given, told(given)):
+            with suppress(Declines):
+                return self.program(known).schema, True
+        payload = _kind_at(given, self._steps)
+        into = self._envelope.into
+        return Struct((Field(into, payload),) if into and isinstance(payload, Struct) else ()), False
 
 
 def _steps(rule: Rule) -> tuple[str, ...]:
@@ -187,6 +211,11 @@ class Both:
 
     def of(self, message: dict[str, Any], about: About) -> dict[str, Any]:
         return self.then.of(self.first.of(message, about), about)
+
+    def kinds(self, given: Schema) -> tuple[Schema, bool]:
+        first, is_all = self.first.kinds(given)
+        then, also = self.then.kinds(first)
+        return then, is_all and also
 
     def program(self, given: Schema) -> Program:
         first = self.first.program(given)

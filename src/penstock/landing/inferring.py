@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.contracts import Format, Reader, Shape, Shapes
+from penstock.contracts import Format, Holding, Reader, Shape, Shapes, Told
 from penstock.landing.about import about, about_all
 from penstock.landing.changes import Change
 from penstock.landing.input_shapes import clean_of, told
-from penstock.merging import in_order, settled
+from penstock.merging import extended, in_order, settled
 from penstock.messages import Indices, Messages
-from penstock.new_columns import TOO_WIDE, bearable, leaves, merged
+from penstock.new_columns import TOO_WIDE, admitted, bearable, beyond, leaves, merged
 from penstock.schema import NOTHING, Array, Field, Schema, Struct, Type
 from penstock.transforms.expressions import Declines
 from penstock.values.fit import lacking
@@ -32,15 +32,31 @@ class Inferring:
 
     def look(self, type: str, messages: Messages) -> Schema:
         """The columns that these messages and earlier ones lack: all of them where there is no table."""
-        found = self._all_at_once(type, messages) if type not in self._shapes.types else None
-        if found is None:
-            found, _ = self._one_by_one(type, messages, range(len(messages)))
+        by_schema = self._reader.told(messages) if isinstance(self._reader, Told) else ()
+        if by_schema:
+            found = self._by_schema(type, messages, by_schema)
+        else:
+            at_once = self._all_at_once(type, messages) if type not in self._shapes.types else None
+            found = at_once or self._one_by_one(type, messages, range(len(messages)))[0]
         self._seen[type] = merged(self._seen.get(type, Struct()), in_order(found))
         return self._seen[type]
 
-    def _one_by_one(self, type: str, messages: Messages, places: Iterable[int]) -> tuple[Schema, list[int]]:
-        """The columns of these messages, and which of them are refused."""
-        seen, refused, shape = Struct(), [], self._shapes.types.get(type)
+    def _by_schema(self, type: str, messages: Messages, known: Sequence[Holding]) -> Schema:
+        """What schemas tell, and beside that what only values tell."""
+        shape, limit = self._shapes.types.get(type), self._shapes.max_columns
+        table, seen, left = shape.schema if shape else Struct(), Struct(), np.full(len(messages), True)
+        for each in known:
+            kinds, is_all = self._change.kinds(each.schema)
+            seen = merged(seen, bearable(beyond(kinds, table), table, limit))
+            left[each.at] = not (is_all and each.is_all)
+        whole = replace(shape or Shape(table), schema=extended(table, admitted(seen, table)))
+        return merged(seen, self._one_by_one(type, messages, np.flatnonzero(left).tolist(), whole)[0])
+
+    def _one_by_one(
+        self, type: str, messages: Messages, places: Iterable[int], known: Shape | None = None
+    ) -> tuple[Schema, list[int]]:
+        """The columns of these messages beyond those that are known, and which of them are refused."""
+        seen, refused, shape = Struct(), [], known or self._shapes.types.get(type)
         table = shape.schema if shape else Struct()
         for at in places:
             try:

@@ -99,7 +99,8 @@ def clean_of(reader: Reader, shapes: Shapes, type: str, messages: Messages) -> I
 
 def held(reader: Reader, message: Mapping[str, Any], messages: Messages, at: int) -> Type:
     """What one message holds: by its own schema if it has one, else by its values."""
-    return reader.told(messages, at) if isinstance(reader, Told) else shape_of(message, MAX_COLUMN_DEPTH)
+    by_schema = reader.told(messages.cut(at, at + 1)) if isinstance(reader, Told) else ()
+    return by_schema[0].schema if by_schema else shape_of(message, MAX_COLUMN_DEPTH)
 
 
 def shape_of(value: Any, levels: int) -> Type:

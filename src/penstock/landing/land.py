@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
-from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -239,6 +238,6 @@ class _Slice:
 
 
 def _joined(runs: list[tuple[_Slice, Messages]]) -> list[tuple[_Slice, Messages]]:
-    """The runs of each slice as one."""
-    slices = groupby(runs, key=itemgetter(0))
-    return [(work, Messages.joined([messages for _, messages in found])) for work, found in slices]
+    """The runs of each slice as one; kept messages of several partitions come in one slice."""
+    found = [list(group) for _, group in groupby(runs, key=lambda run: (id(run[0]), run[1].partition))]
+    return [(group[0][0], Messages.joined([messages for _, messages in group])) for group in found]

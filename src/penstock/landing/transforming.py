@@ -14,12 +14,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from penstock.contracts import Format, Reader, Shapes
+from penstock.contracts import Format, Reader, Shapes, Told
 from penstock.landing.about import about, about_all
 from penstock.landing.changes import Change, Program
 from penstock.landing.inferring import Inferring
 from penstock.landing.input_shapes import InputShapes, clean_of, held
+from penstock.merging import extended
 from penstock.messages import Columns, Indices, Messages, Reject, Row, Sorted, growing
+from penstock.new_columns import admitted
 from penstock.schema import Schema
 from penstock.transforms.expressions import Declines
 from penstock.transforms.program import AboutColumns
@@ -38,6 +40,7 @@ class Transforming:
         self._input = InputShapes(shapes)
         self._reader: Reader = format.reader(self._input.shapes())
         self._programs: dict[str, Program | None] = {}
+        self._kinds: dict[Schema, Schema] = {}
         self._inferring = Inferring(format, shapes, change)
 
     # --- what is each message?
@@ -84,7 +87,20 @@ class Transforming:
             found.rejects.append(Reject(at, why.stage, why.code, why.text, name))
 
     def _row(self, name: str, message: dict[str, object], messages: Messages, at: int) -> dict[str, object]:
-        return fit(self._change.of(message, about(messages, at)), self._shapes.types[name])
+        changed, shape = self._change.of(message, about(messages, at)), self._shapes.types[name]
+        by_schema = self._reader.told(messages.cut(at, at + 1)) if isinstance(self._reader, Told) else ()
+        if by_schema and shape.evolve == "add":
+            kinds = self._kinds_of(by_schema[0].schema)
+            whole = extended(shape.schema, admitted(kinds, shape.schema, shape.reserved))
+            if whole != shape.schema:
+                fit(changed, replace(shape, schema=whole))  # if it will never be a row, that is said now
+                raise Waits(kinds)
+        return fit(changed, shape)
+
+    def _kinds_of(self, schema: Schema) -> Schema:
+        if schema not in self._kinds:
+            self._kinds[schema], _ = self._change.kinds(schema)
+        return self._kinds[schema]
 
     def _refresh(self) -> None:
         if self._input.is_stale:

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from penstock.contracts import Refreshes
 from penstock.engine.java import java
 from penstock.errors import PenstockError
 from penstock.ledger import Ledger
@@ -34,6 +35,7 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
     for target, way in ways(rules(pipeline.transforms, pipeline.transform_nulls)):
         yield Finding(f"transform {target}", True, way)
     yield _try("Java for Spark", java)
+    yield from _schemas(pipeline)
     yield _try(f"source {_name(pipeline)}", lambda: _source(pipeline))
     yield _try("write to the table location", lambda: _writable(absolute(pipeline.tables.base), pipeline))
     yield _try("write the ledger, exactly one winner", lambda: _exclusive(pipeline))
@@ -58,6 +60,16 @@ def _source(pipeline: Pipeline) -> str:
     return (
         f"{len(bounds)} partitions, {held:,} positions held; cluster {identity.home}, topic id {identity.incarnation}"
     )
+
+
+def _schemas(pipeline: Pipeline) -> Iterator[Finding]:
+    """Schema files are read, registries are asked."""
+    if isinstance(pipeline.format, Refreshes):
+        yield _try("schema files", lambda: "read, where there are any" if pipeline.format.refreshed() else "")
+    if (registry := getattr(pipeline.format, "registry", None)) is not None:
+        yield _try("schema registry", lambda: f"{len(registry.subjects()):,} subjects")
+    if pipeline.registry is not None:
+        yield _try("registry of types", lambda: f"{len(pipeline.registry.types().types):,} types")
 
 
 def _writable(location: str, pipeline: Pipeline) -> str:

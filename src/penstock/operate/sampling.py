@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.contracts import Bound, Format, Home, Reader, Shapes, Slice, Source, Told
+from penstock.contracts import Bound, Format, Holding, Home, Reader, Shapes, Slice, Source, Told
 from penstock.landing.land import land
 from penstock.landing.recipe import Landed, Piece, Recipe, Target
 from penstock.landing.routing import unpack
@@ -167,6 +167,6 @@ class _WatchedReader:
 
 
 class _ToldReader(_WatchedReader):
-    def told(self, messages: Messages, at: int) -> Schema:
-        told: Schema = self.inner.told(messages, at)
+    def told(self, messages: Messages) -> Sequence[Holding]:
+        told: Sequence[Holding] = self.inner.told(messages)
         return told

@@ -20,6 +20,7 @@ from penstock.values.plain import Refusal
 MAX_KEPT = 1_000  # schemas in memory, and
 MAX_KEPT_TEXT = 64 * 10**6  # characters of them
 MAX_MARKERS = 1_000
+FORGOTTEN_AFTER = 90_000.0  # seconds: longer than any grace
 FORGET_AFTER = 5.0  # seconds: how long an id is not asked for again that was unknown
 
 Key = tuple[str, str, int]
@@ -155,7 +156,7 @@ def _since(storage: Storage, marker: str) -> float | None:
     if found is not None:
         return found
     # Ids come with messages, so anyone can make up any number of them. They get a grace, but not all the room.
-    if len(storage.names(marker.rpartition("/")[0])) >= MAX_MARKERS:
+    if not _has_room(storage, marker.rpartition("/")[0], now):
         return 0.0
     ours = json.dumps({"since": now}).encode()
     if storage.create(marker, ours):
@@ -166,11 +167,22 @@ def _since(storage: Storage, marker: str) -> float | None:
     return now if theirs is None else theirs
 
 
+def _has_room(storage: Storage, folder: str, now: float) -> bool:
+    """Are there not too many markers? Those of long ago mean nothing any more, and go."""
+    names = [f"{folder}/{name}" for name in storage.names(folder)]
+    if len(names) < MAX_MARKERS:
+        return True
+    stale = [name for name in names if _time(storage.get(name), now) is None]
+    storage.delete(stale)
+    return len(names) - len(stale) < MAX_MARKERS
+
+
 def _time(content: bytes | None, now: float) -> float | None:
-    """When a marker was left; None if it is damaged, or from a clock that is far ahead."""
+    """When a marker was left; None if it is damaged, from a clock that is far ahead, or of long ago: registries
+    learn, and who asks again after a day gets a grace again."""
     try:
         since = json.loads(content or b"")["since"]
-        return float(since) if 0 <= since <= now + 60 else None
+        return float(since) if now - FORGOTTEN_AFTER <= since <= now + 60 else None
     except (ValueError, KeyError, TypeError):
         return None
 

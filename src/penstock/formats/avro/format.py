@@ -15,7 +15,7 @@ from penstock.formats.avro.reference import Limits
 from penstock.formats.avro.schema import parse
 from penstock.formats.decoding import Framing
 from penstock.formats.registered import RegistryFraming, settings
-from penstock.formats.schema_files import Texts, in_force, texts
+from penstock.formats.schema_files import Texts, in_force, only, texts
 from penstock.formats.schema_reader import SchemaReader
 from penstock.quantities import Size
 from penstock.registries import Registered
@@ -80,8 +80,7 @@ class AvroFormat(Declared):
         try:
             if self.single_object is not None:
                 return SingleObjectFraming(files, limits)
-            (content,) = files.values()
-            return ContainerFraming(limits, parse(content.decode("utf-8")))
+            return ContainerFraming(limits, parse(only(files)[1].decode("utf-8")))
         except ValueError as why:
             text = f"the schemas in {shown(path)} cannot be used: {why}"
             raise refused("config.schema-file", text, "correct the path or the file") from None

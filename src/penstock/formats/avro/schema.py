@@ -57,9 +57,12 @@ def parse(text: str, references: Sequence[str] = ()) -> AvroType:
     if len(references) > MAX_REFERENCES:
         raise ValueError(f"the Avro schema has {len(references)} references, the limit is {MAX_REFERENCES}")
     names: dict[str, _Known] = {}
-    for reference in dict.fromkeys(references):
-        _Parser(names).top(reference)
-    return _Parser(names).top(text)
+    try:
+        for reference in dict.fromkeys(references):
+            _Parser(names).top(reference)
+        return _Parser(names).top(text)
+    except RecursionError:
+        raise ValueError("the Avro schema is nested too deep") from None
 
 
 @dataclass(slots=True)

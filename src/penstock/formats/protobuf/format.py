@@ -18,7 +18,7 @@ from penstock.formats.protobuf.framing import FIRST, indexes, message_at
 from penstock.formats.protobuf.registered import types_of
 from penstock.formats.protobuf.weight import Limits
 from penstock.formats.registered import RegistryFraming, kept, settings
-from penstock.formats.schema_files import Texts, in_force, texts
+from penstock.formats.schema_files import Texts, in_force, only, texts
 from penstock.formats.schema_reader import SchemaReader
 from penstock.messages import Messages
 from penstock.quantities import Size
@@ -79,7 +79,7 @@ class ProtobufFormat(Declared):
         assert self.descriptors is not None
         files = self._files if self._files is not None else texts(self.descriptors)
         try:
-            (content,) = files.items()
+            content = only(files)
             key = ("protobuf", content, self.message, self.flatten, self.unknown_fields, self.max_bytes)
             return OneType(kept(key, lambda: self._described(*content)))
         except (ValueError, Refusal) as why:
