@@ -456,7 +456,6 @@ def test_pipeline_leads_to_schema_files_of_its_format(call: Call) -> None:
         (("show", "x", "--registry", ".", "--version", "1"), "schemas in files have no versions"),
         (("show", "x", "--registry", ".", "--version", "1", "--id", "1"), "--version and --id"),
         (("register", "x", "not-there.avsc", "--registry", "."), "there is no file not-there.avsc"),
-        (("register", "x", "plain.yaml", "--registry", "."), "plain.yaml is not a schema file"),
         (("register", "x", "o.avsc", "--registry", ".", "--reference", "a=b"), "is not name=subject:version"),
         (("register", "x", "o.avsc", "--registry", ".", "--reference", "a=b:1"), "only schemas in a schema registry"),
         (("register", "", "o.avsc", "--registry", "."), "cannot be the name of a schema"),

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
 
 from penstock.values.plain import Number
@@ -40,11 +39,6 @@ def _number(value: Any) -> Any:
     if isinstance(value, int):
         return Number(value)
     return Number(repr(value)) if math.isfinite(value) else value
-
-
-def _short(value: float) -> Any:
-    """The shortest text, which is the one that says the same to 32 bits."""
-    return Number(repr(float(str(np.float32(value))))) if math.isfinite(value) else value
 
 
 def _wide(value: float) -> Any:
@@ -79,7 +73,7 @@ LEAVES = [
     _simple("boolean", st.booleans(), _same),
     _simple("int", _INTS, _number),
     _simple("long", _LONGS, _number),
-    _simple("float", st.floats(width=32), _short),
+    _simple("float", st.floats(width=32), _wide),
     _simple("double", st.floats(), _number),
     _simple("bytes", st.binary(max_size=20), _base64),
     _simple("string", _TEXT, _same),
