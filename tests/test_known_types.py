@@ -9,7 +9,7 @@ import pytest
 from penstock.errors import Transient
 from penstock.known_types import MAX_COMPLAINTS, KnownTypes
 from penstock.registries.file_types import FileTypes
-from penstock.registries.redis import Found
+from penstock.registries.listing import Found
 from penstock.registries.spark_json import to_spark
 from penstock.schema import columns
 from penstock.storage import Storage

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from penstock.errors import PenstockError, Transient
+from penstock.registries.listing import Found, kept, missing
 from penstock.registries.spark_json import from_spark, to_spark
 from penstock.schema import Schema
 from penstock.storage import Storage
@@ -17,22 +18,10 @@ MAX_COMPLAINTS = 5  # told at once: a database of other use may have thousands o
 _FILE = "schemas/types.json"
 
 
-class Listed(Protocol):
-    """What a registry says it has."""
-
-    @property
-    def types(self) -> Mapping[str, Schema]: ...
-
-    @property
-    def complaints(self) -> Mapping[str, str]:
-        """Why something in it is no type: a sentence that says what it is, by name."""
-        ...
-
-
 class Types(Protocol):
     """A registry of types: each has a name, and the columns of its messages."""
 
-    def types(self) -> Listed:
+    def types(self) -> Found:
         """All that there are, now. Raises `Transient` if that cannot be told."""
         ...
 
@@ -78,15 +67,15 @@ class KnownTypes:
             what = f"the registry has {more} more that are not types"
             self._news.append(Transient("registry.bad-type", what, "give types a place of their own"))
 
-    def _heed(self, found: Listed) -> None:
+    def _heed(self, found: Found) -> None:
         last = self._last or {}
-        gone = sorted(last.keys() - found.types.keys() - found.complaints.keys())
+        gone = missing(last, found)
         if gone and gone != self._gone:
             what = f"the registry no longer has {', '.join(gone[:5])}{' and more' if gone[5:] else ''}"
             remedy = "what was known of them stays in use; register them again"
             self._news.append(Transient("registry.types-gone", what, remedy))
         self._gone = gone
-        now = {**last, **found.types}
+        now = kept(last, found.types)
         if now != self._last:
             self._storage.put(_FILE, json.dumps({name: to_spark(now[name]) for name in sorted(now)}).encode())
             self._last = now

@@ -13,7 +13,7 @@ from penstock.contracts import Home
 from penstock.errors import Transient
 from penstock.formats import registered
 from penstock.formats.avro.decoder import AvroDecoder
-from penstock.formats.registered import RegistryFraming, kept, subject
+from penstock.formats.registered import RegisteredSchemas, RegistryFraming, kept, subject
 from penstock.registries import Registered
 from penstock.registries.confluent import ConfluentRegistry
 from penstock.registries.shelf import forget
@@ -34,10 +34,18 @@ def server() -> Iterator[Small]:
         yield running
 
 
+def _framing(registry: ConfluentRegistry, folder: Path) -> RegistryFraming:
+    return RegistryFraming(RegisteredSchemas("AVRO", registry, Home(str(folder))), _decoder)
+
+
 @pytest.fixture
-def framing(server: Small, tmp_path: Path) -> RegistryFraming:
-    registry = ConfluentRegistry(url=server.url, timeout=5.0, grace=0.0)
-    return RegistryFraming("AVRO", registry, Home(str(tmp_path)), _decoder)
+def registry(server: Small) -> ConfluentRegistry:
+    return ConfluentRegistry(url=server.url, timeout=5.0, grace=0.0)
+
+
+@pytest.fixture
+def framing(registry: ConfluentRegistry, tmp_path: Path) -> RegistryFraming:
+    return _framing(registry, tmp_path)
 
 
 def _decoder(schema: Registered) -> AvroDecoder:
@@ -83,7 +91,7 @@ def test_unknown_id_waits_for_its_grace(framing: RegistryFraming, server: Small,
     patient = ConfluentRegistry(url=server.url, timeout=5.0, grace=3_600.0)
 
     with pytest.raises(Transient, match="id 9"):
-        RegistryFraming("AVRO", patient, Home(str(tmp_path)), _decoder).framed(run([_value(9)]))
+        _framing(patient, tmp_path).framed(run([_value(9)]))
 
 
 def test_unknown_id_is_refused_after_its_grace_with_the_id(framing: RegistryFraming) -> None:
@@ -99,10 +107,10 @@ def test_registry_is_asked_once_for_each_id(framing: RegistryFraming, server: Sm
     assert len(server.asked) == len(set(server.asked))
 
 
-def test_decoder_is_made_once(framing: RegistryFraming, server: Small, tmp_path: Path) -> None:
+def test_decoder_is_made_once(framing: RegistryFraming, registry: ConfluentRegistry, tmp_path: Path) -> None:
     framing.framed(run([_value(1)]))
     first = framing.decoder(1)
-    again = RegistryFraming("AVRO", framing.registry, Home(str(tmp_path)), _decoder)
+    again = _framing(registry, tmp_path)
     again.framed(run([_value(1)]))
 
     assert again.decoder(1) is first

@@ -14,7 +14,8 @@ from pydantic import SecretStr, ValidationError
 from penstock.demo.broker import free_port
 from penstock.errors import ConfigError, PenstockError, Transient
 from penstock.registries import redis as registry
-from penstock.registries.redis import Found, RedisTypes, kept, missing
+from penstock.registries.listing import Found, kept, missing
+from penstock.registries.redis import RedisTypes
 from penstock.registries.redis_answers import MAX_VALUE
 from penstock.registries.spark_json import to_spark
 from penstock.schema import columns

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from penstock.contracts import Format, Holding, Reader, Shapes, Told
+from penstock.contracts import Format, Holding, Reader, Refreshes, Shapes, Told
 from penstock.declared import Declared
 from penstock.messages import Columns, Indices, Messages, Reject, Sorted
 from penstock.new_columns import merged
@@ -44,7 +44,7 @@ class MixedFormat(Declared):
 
     def refreshed(self) -> MixedFormat:
         """With what the formats take along to workers now."""
-        found = {name: each.refreshed() if hasattr(each, "refreshed") else each for name, each in self.formats.items()}
+        found = {name: each.refreshed() if isinstance(each, Refreshes) else each for name, each in self.formats.items()}
         return self.model_copy(update={"formats": found})
 
     def reader(self, shapes: Shapes) -> Reader:

@@ -37,14 +37,14 @@ class PlainReader:
                 if not self._admission.wants(name):
                     filtered.append(at)
                 else:
-                    found.rows.setdefault(name, []).append(Row(at, self._row(name, message)))
+                    row = Row(at, self._row(name, message))
+                    found.rows.setdefault(name, []).append(row)
             except Waits:
                 waiting.setdefault(str(name), []).append(at)
             except Refusal as why:
                 found.rejects.append(Reject(at, why.stage, why.code, why.text, name))
         found.waiting = {name: np.array(places) for name, places in waiting.items()}
         found.filtered = np.array(filtered, np.int64)
-        found.rows = {name: rows for name, rows in found.rows.items() if rows}
         return found
 
     def _row(self, name: str, message: dict[str, Any]) -> dict[str, object]:

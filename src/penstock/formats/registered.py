@@ -45,20 +45,12 @@ def settings(format: Declared) -> str:
     return format.model_dump_json(exclude={"registry"})
 
 
-class RegistryFraming:
-    """How messages of a schema registry say which schema they were written with."""
+class RegisteredSchemas:
+    """The schemas that messages of a registry were written with, by the ids that they begin with."""
 
-    def __init__(
-        self,
-        kind: str,
-        registry: ConfluentRegistry,
-        home: Home | None,
-        make: Callable[[Registered], Decoder],
-        settings: str = "",
-    ) -> None:
-        """`settings` is all that decides, beside the schema, how messages are decoded."""
+    def __init__(self, kind: str, registry: ConfluentRegistry, home: Home | None) -> None:
         assert home is not None, "schemas are kept in the app's own area"
-        self.kind, self.registry, self._make, self._settings = kind, registry, make, settings
+        self.kind, self.registry = kind, registry
         self._shelf = Shelf(home.location, home.options, registry.grace if home.grace is None else home.grace)
         self._topic = ""
         self._found: dict[int, Registered | Refusal] = {}
@@ -69,8 +61,9 @@ class RegistryFraming:
         self._found |= self._shelf.find_all(self.registry, new)
         return framed
 
-    def schema(self, key: Any) -> Registered:
-        found = self._found[key]
+    def schema(self, id: int) -> Registered:
+        """Raises `Refusal` if there is none, or none of this kind."""
+        found = self._found[id]
         if isinstance(found, Refusal):
             raise found
         if found.kind != self.kind:
@@ -78,15 +71,29 @@ class RegistryFraming:
             raise Refusal("parse", "schema.kind", text)
         return found
 
+    def part(self, id: int, name: str) -> str:
+        """The `subject` or the id of the `schema`."""
+        schema = self.schema(id)
+        return str(schema.id) if name == "schema" else subject(schema, self._topic)
+
+
+class RegistryFraming:
+    """How messages of a registry say which schema they were written with, where that is all they say."""
+
+    def __init__(self, schemas: RegisteredSchemas, make: Callable[[Registered], Decoder], settings: str = "") -> None:
+        """`settings` is all that decides, beside the schema, how messages are decoded."""
+        self._schemas, self._make, self._settings = schemas, make, settings
+
+    def framed(self, messages: Messages) -> Framed:
+        return self._schemas.framed(messages)
+
     def decoder(self, key: Any) -> Decoder:
-        schema = self.schema(key)
-        return kept((self.kind, self.registry.folder, key, self._settings), lambda: self._make(schema))
+        schema = self._schemas.schema(key)
+        folder = self._schemas.registry.folder
+        return kept((self._schemas.kind, folder, key, self._settings), lambda: self._make(schema))
 
     def part(self, key: Any, name: str) -> str:
-        if name == "record":
-            return self.decoder(key).record
-        schema = self.schema(key)
-        return str(schema.id) if name == "schema" else subject(schema, self._topic)
+        return self.decoder(key).record if name == "record" else self._schemas.part(key, name)
 
 
 def subject(schema: Registered, topic: str) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import TypeVar
 
 from penstock.errors import ConfigError, refused
-from penstock.registries.files import SchemaFiles
+from penstock.registries.files import files_at
 
 Texts = Mapping[str, bytes]
 """The content of files by their names."""
@@ -16,15 +15,10 @@ T = TypeVar("T")
 _good: dict[str, Texts] = {}  # by path: what a format could last make something of
 
 
-@cache
-def _files(path: str) -> SchemaFiles[dict[str, bytes]]:
-    return SchemaFiles(path, dict)
-
-
 def texts(path: str) -> dict[str, bytes]:
     """What the files hold now, or held when they were last good. Raises ConfigError if they never were."""
     try:
-        return _files(path).newest()
+        return files_at(path).newest()
     except ValueError as why:
         raise refused("config.schema-file", str(why), "correct the path or the file") from None
 

@@ -36,8 +36,9 @@ class SchemaReader:
 
     def sort(self, messages: Messages, types: Sequence[str] | None) -> Sorted:
         found, framed, parts = Sorted(), self._framing.framed(messages), _Parts()
+        names = pa.array(types).dictionary_encode() if types else None
         for key, places in _by_schema(framed):
-            for name, at in self._named(key, places, framed, types, found):
+            for name, at in self._named(key, places, framed, names, found):
                 self._place(name, key, at, framed, found, parts)
         for place, why in framed.refused.items():
             self._refuse(place, why, types[place] if types else None, found, parts)
@@ -57,15 +58,14 @@ class SchemaReader:
         key: Any,
         places: Indices,
         framed: Framed,
-        types: Sequence[str] | None,
+        names: pa.DictionaryArray | None,
         found: Sorted,
     ) -> Iterator[tuple[str, Indices]]:
-        """The types of messages with one schema."""
-        if types is not None:
-            names = pa.array(types).take(pa.array(places)).dictionary_encode()
-            codes = names.indices.to_numpy()
-            for code, name in enumerate(names.dictionary.to_pylist()):
-                yield name, places[codes == code]
+        """The types of messages with one schema; `names` are those of all messages, where the route knows them."""
+        if names is not None:
+            codes = names.indices.to_numpy()[places]
+            for code in np.unique(codes).tolist():
+                yield names.dictionary[code].as_py(), places[codes == code]
             return
         try:
             if self._shapes.part is not None:

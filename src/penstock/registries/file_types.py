@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +9,9 @@ from pydantic import Field, model_validator
 
 from penstock.declared import Declared
 from penstock.errors import refused, shown
-from penstock.registries.files import SchemaFiles
-from penstock.registries.redis import Found
+from penstock.registries.files import SchemaFiles, files_at
+from penstock.registries.listing import Found
 from penstock.registries.spark_json import from_spark
-
-
-@cache
-def _files(path: str) -> SchemaFiles[dict[str, bytes]]:
-    return SchemaFiles(path, dict)
 
 
 class FileTypes(Declared):
@@ -65,6 +59,6 @@ class FileTypes(Declared):
 
     def _files(self) -> SchemaFiles[dict[str, bytes]]:
         try:
-            return _files(self.path)
+            return files_at(self.path)
         except ValueError as why:
             raise refused("config.schema-file", str(why), "correct the path or the file") from None

@@ -6,6 +6,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -50,6 +51,12 @@ class SchemaFiles(Generic[T]):
             return self._read(content)
         except ValueError as why:
             raise ValueError(f"the schemas in {shown(str(self.path))} cannot be used: {in_one_line(why)}") from None
+
+
+@cache
+def files_at(path: str) -> SchemaFiles[dict[str, bytes]]:
+    """The files as they are, the same for everyone in this process, so that what was good stays known."""
+    return SchemaFiles(path, dict)
 
 
 def load(path: Path) -> dict[str, bytes]:

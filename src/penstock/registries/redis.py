@@ -1,16 +1,16 @@
 """Redis as a registry of types: every string key is a type, and its value the Spark JSON schema of its payload.
 
 The keys are read again for every batch, so that a type that was registered or changed counts from the next one on.
-What others keep in the same database is complained of and does no harm. What Redis loses is not lost here: `kept`.
+What others keep in the same database is complained of and does no harm. What it loses is not lost here: `listing.kept`.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import redis
 from pydantic import Field, SecretStr, field_validator, model_validator
@@ -20,9 +20,9 @@ from redis.retry import Retry
 from penstock.declared import Declared
 from penstock.errors import PenstockError, Transient, refused, shown
 from penstock.quantities import Duration
+from penstock.registries.listing import Found
 from penstock.registries.redis_answers import FAILURES, MAX_VALUE, failed, scanned, text_of, values
 from penstock.registries.spark_json import from_spark
-from penstock.schema import Schema
 
 MAX_KEYS = 10_000
 MAX_NAME = 1_000  # bytes of a key
@@ -34,26 +34,6 @@ PATIENCE = 10  # time-outs within which all answers to one question must come
 _GLOB = re.compile(rb"([\\*?\[\]])")
 
 T = TypeVar("T")
-
-
-class Found(NamedTuple):
-    """What the keys of a database were found to be."""
-
-    types: dict[str, Schema]
-    complaints: dict[str, str]
-    """Why a key is not a type: by the name that it would have."""
-
-
-def kept(previous: Mapping[str, T], found: Mapping[str, T]) -> dict[str, T]:
-    """The types to go on with: what was found replaces and adds, and what is missing stays as it was last seen.
-
-    A database that was emptied, wholly or by one key, must not turn the messages of its types into dead letters."""
-    return {**previous, **found}
-
-
-def missing(previous: Mapping[str, object], found: Found) -> list[str]:
-    """The types that are only `kept`: known from before, and now without a key. For telling so."""
-    return sorted(previous.keys() - found.types.keys() - found.complaints.keys())
 
 
 class RedisTypes(Declared):

@@ -11,11 +11,11 @@ import json
 import re
 from typing import Any
 
+from penstock.merging import MAX_DIGITS
 from penstock.registries.documents import MAX_TYPES, at, check_names, is_text, parsed
 from penstock.schema import JSON, STRING, Array, Decimal, Field, Map, Scalar, Schema, Struct, Type
 from penstock.values.plain import MAX_COLUMN_DEPTH, kind_of, shown, under
 
-MAX_DIGITS = 38
 WRITTEN = "penstock.type"
 """The key of a field's metadata that tells JSON text from other strings, in Delta tables as well."""
 

@@ -14,7 +14,7 @@ from penstock.formats.avro.framings import ContainerFraming, SingleObjectFraming
 from penstock.formats.avro.reference import Limits
 from penstock.formats.avro.schema import parse
 from penstock.formats.decoding import Framing
-from penstock.formats.registered import RegistryFraming, settings
+from penstock.formats.registered import RegisteredSchemas, RegistryFraming, settings
 from penstock.formats.schema_files import Texts, in_force, only, texts
 from penstock.formats.schema_reader import SchemaReader
 from penstock.quantities import Size
@@ -72,7 +72,8 @@ class AvroFormat(Declared):
     def _framing(self, home: Home | None) -> Framing:
         limits = Limits(bytes=self.max_bytes)
         if self.registry is not None:
-            return RegistryFraming("AVRO", self.registry, home, self._decoder, settings(self))
+            schemas = RegisteredSchemas("AVRO", self.registry, home)
+            return RegistryFraming(schemas, self._decoder, settings(self))
         path = self.single_object or self.reader_schema
         if path is None:
             return ContainerFraming(limits)

@@ -13,6 +13,7 @@ from penstock.formats.avro.model import (
     Record,
     Union,
 )
+from penstock.merging import MAX_DIGITS
 from penstock.schema import (
     BOOLEAN,
     DATE,
@@ -32,7 +33,6 @@ from penstock.schema import (
     Type,
 )
 
-MAX_DIGITS = 38
 """A decimal with more has no column type of its own and is text."""
 
 _BINARY, _FLOAT, _NTZ = Scalar("binary"), Scalar("float"), Scalar("timestamp_ntz")

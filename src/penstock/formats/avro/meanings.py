@@ -11,9 +11,10 @@ import pyarrow as pa
 from penstock.arrow import arrow_type
 from penstock.formats.avro.lanes import Lanes, Longs, load
 from penstock.formats.avro.leaves import within
-from penstock.formats.avro.mapping import DURATION, MAX_DIGITS
+from penstock.formats.avro.mapping import DURATION
 from penstock.formats.avro.model import Fixed, Logical, Primitive
 from penstock.formats.avro.rendering import DAY, FIRST_DATE, LAST_DATE
+from penstock.merging import MAX_DIGITS
 from penstock.values.fit import FIRST_MOMENT, LAST_MOMENT
 
 Reader = Callable[[Lanes], pa.Array]

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from penstock.formats.avro.mapping import MAX_DIGITS
 from penstock.formats.avro.model import AvroType, Entries, Enum, Fixed, Items, Logical, Primitive, Record, Union, kind
 from penstock.formats.avro.reference import Branch, refuse
+from penstock.merging import MAX_DIGITS
 from penstock.values.fit import FIRST_MOMENT, LAST_MOMENT
 from penstock.values.plain import Number
 

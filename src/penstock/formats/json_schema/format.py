@@ -12,7 +12,7 @@ from penstock.arrow import arrow_schema
 from penstock.contracts import Reader, Shape, Shapes
 from penstock.formats.json import JsonFormat
 from penstock.formats.json_schema.schema import columns, document, record_name
-from penstock.formats.registered import RegistryFraming, settings
+from penstock.formats.registered import RegisteredSchemas, RegistryFraming, settings
 from penstock.formats.schema_reader import SchemaReader
 from penstock.messages import Details, Messages
 from penstock.registries import Registered
@@ -36,8 +36,8 @@ class JsonSchemaFormat(JsonFormat):
         return ("record", "subject", "schema")
 
     def reader(self, shapes: Shapes) -> Reader:
-        framing = RegistryFraming("JSON", self.registry, shapes.home, self._decoder, settings(self))
-        return SchemaReader(framing, shapes)
+        schemas = RegisteredSchemas("JSON", self.registry, shapes.home)
+        return SchemaReader(RegistryFraming(schemas, self._decoder, settings(self)), shapes)
 
     def _decoder(self, schema: Registered) -> JsonSchemaDecoder:
         return JsonSchemaDecoder(self, schema)

@@ -17,12 +17,11 @@ from penstock.formats.protobuf.descriptors import MessageTypes, compile_source, 
 from penstock.formats.protobuf.framing import FIRST, indexes, message_at
 from penstock.formats.protobuf.registered import types_of
 from penstock.formats.protobuf.weight import Limits
-from penstock.formats.registered import RegistryFraming, kept, settings
+from penstock.formats.registered import RegisteredSchemas, kept, settings
 from penstock.formats.schema_files import Texts, in_force, only, texts
 from penstock.formats.schema_reader import SchemaReader
 from penstock.messages import Messages
 from penstock.quantities import Size
-from penstock.registries import Registered
 from penstock.registries.confluent import ConfluentRegistry
 from penstock.values.plain import Refusal
 
@@ -75,7 +74,7 @@ class ProtobufFormat(Declared):
 
     def _framing(self, home: Home | None) -> Framing:
         if self.registry is not None:
-            return IndexedFraming(self, RegistryFraming("PROTOBUF", self.registry, home, self._first, settings(self)))
+            return IndexedFraming(self, RegisteredSchemas("PROTOBUF", self.registry, home))
         assert self.descriptors is not None
         files = self._files if self._files is not None else texts(self.descriptors)
         try:
@@ -93,9 +92,6 @@ class ProtobufFormat(Declared):
         found = compile_source(content.decode("utf-8"), name=name) if is_source else from_descriptors(content)
         return self.decoder(found, None)
 
-    def _first(self, schema: Registered) -> ProtobufDecoder:
-        return self.decoder(types_of(schema), FIRST)
-
     def decoder(self, types: MessageTypes, path: tuple[int, ...] | None) -> ProtobufDecoder:
         """The decoder of one type: the one that the format names, or that indexes lead to."""
         named = types.named(self.message) if self.message and path is None else message_at(types.main, path or FIRST)
@@ -106,11 +102,11 @@ class ProtobufFormat(Declared):
 class IndexedFraming:
     """Messages of a registry, which say which type of their schema they are of."""
 
-    def __init__(self, format: ProtobufFormat, registry: RegistryFraming) -> None:
-        self._format, self._registry = format, registry
+    def __init__(self, format: ProtobufFormat, schemas: RegisteredSchemas) -> None:
+        self._format, self._schemas = format, schemas
 
     def framed(self, messages: Messages) -> Framed:
-        headed, values = self._registry.framed(messages), messages.values
+        headed, values = self._schemas.framed(messages), messages.values
         keys: dict[Any, int] = {(key, FIRST): at for at, key in enumerate(headed.keys)}
         codes, refused, cut = headed.codes.copy(), dict(headed.refused), dict[int, bytes]()
         for at in np.flatnonzero((byte_at(values, HEADER) != 0) & (headed.codes >= 0)).tolist():
@@ -125,15 +121,15 @@ class IndexedFraming:
 
     def decoder(self, key: Any) -> Decoder:
         id, path = key
-        schema = self._registry.schema(id)
+        schema = self._schemas.schema(id)
 
         def make() -> Decoder:
             return self._format.decoder(types_of(schema), path)
 
-        return kept(("PROTOBUF", self._registry.registry.folder, id, path, settings(self._format)), make)
+        return kept(("PROTOBUF", self._schemas.registry.folder, id, path, settings(self._format)), make)
 
     def part(self, key: Any, name: str) -> str:
-        return self.decoder(key).record if name == "record" else self._registry.part(key[0], name)
+        return self.decoder(key).record if name == "record" else self._schemas.part(key[0], name)
 
 
 def _cut(values: pa.BinaryArray, others: dict[int, bytes]) -> pa.BinaryArray:
